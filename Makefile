@@ -17,13 +17,15 @@ NS3 := build/ns3/dumbbell
 
 # An installation is known by the content of all that goes into it, so a changed lock installs
 # again and an unchanged one costs nothing. Development adds to what a run needs.
-KEY := $(shell cat pyproject.toml requirements*.lock tools/setup tools/testbed.packages guest/pinned.py | sha256sum | cut -c1-16)
+KEY := $(shell cat pyproject.toml requirements.lock requirements-dev.lock tools/setup tools/*.packages guest/pinned.py | sha256sum | cut -c1-16)
 RUN_READY := $(VENV)/.ready-run-$(KEY)
 DEV_READY := $(VENV)/.ready-dev-$(KEY)
 
+INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
+
 # What `make check` and `make test` run side by side; tests are told apart by their markers.
 BESIDE := $(BIN)/python tools/side_by_side.py
-STYLE := $(BIN)/ruff check; $(BIN)/ruff format --check; $(BIN)/python tools/supply_chain.py licences; $(BIN)/python tools/prose.py
+STYLE := $(BIN)/ruff check; $(BIN)/ruff format --check; $(BIN)/python tools/supply_chain.py licences; $(BIN)/reuse lint --lines; $(BIN)/python tools/prose.py
 PLAYBOOKS := PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/ansible-lint -q playbooks
 SPREAD := --numprocesses=auto --maxprocesses=4
 # One worker more than processors, because some tests wait for timers and other processes.
@@ -33,7 +35,7 @@ GUESTS := $(BIN)/pytest $(SPREAD) --dist=loadscope --no-loadscope-reorder --own-
 	-m '(guest or browser or build or kmods) and not (real_time or lab_hosts or long)'
 HOSTS := $(BIN)/pytest --durations=5 -m 'lab_hosts and not real_time and not long'
 
-.PHONY: help setup run check test test-long test-hostile test-faults test-determinism test-flent test-vagrant fuzz lint sbom audit format lock guest bench screenshots clean
+.PHONY: help setup run check test test-long test-hostile test-faults test-determinism test-examples test-flent test-vagrant fuzz docs lint sbom audit format lock guest bench screenshots clean
 
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -44,7 +46,7 @@ setup: $(DEV_READY)  ## install packages and .venv, for running and for developi
 run: $(RUN_READY)  ## run the quickstart scenario, and say where to look
 	@$(BIN)/orchestrator run $(QUICKSTART)
 
-check: $(DEV_READY)  ## check style, types, licences and units, in a minute
+check: $(DEV_READY)  ## check style, types, licences and units
 	@$(BESIDE) check "style=$(STYLE)" "types=$(BIN)/mypy" "units=$(UNITS)"
 
 test: check  ## check everything: `make check`, then playbooks, builds, guests, lab and browser
@@ -56,17 +58,24 @@ test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM,
 	@tools/setup vagrant
 	$(BIN)/pytest tests/vagrant --exitfirst --capture=no $(if $(THOROUGH),,-m 'not thorough')
 
-test-long: test-hostile test-faults test-determinism test-flent fuzz  ## what `make test` has no time for, but for test-vagrant
+test-long: test-hostile test-faults test-determinism test-examples test-flent fuzz docs  ## what `make test` has no time for, but for test-vagrant
 	@:
+
+DETERMINISM := tests/guest/test_determinism.py tests/guest/test_interrupted_sweep.py tests/guest/test_cluster.py
+FLENT := tests/unit/results/export/test_export_flent.py
 
 test-determinism: $(DEV_READY)  ## run each kind of scenario in nine ways, a sweep with ten kills and one with a lost worker, for equal digests
 	@$(BIN)/orchestrator guest build --quiet
-	$(BIN)/pytest -m long tests/guest/test_determinism.py tests/guest/test_interrupted_sweep.py tests/guest/test_cluster.py
+	$(BIN)/pytest -m long $(DETERMINISM)
+
+test-examples: $(DEV_READY)  ## run each example at full length, 1000 pairs of hosts, a mutant of each constant, DKMS for every kernel, a claim from a wheel
+	@$(BIN)/orchestrator guest build --quiet
+	$(BIN)/pytest $(SPREAD) --own-cpu -m long tests/guest tests/unit kmods/tests tests/kmods $(addprefix --ignore=,$(DETERMINISM) $(FLENT))
 
 test-flent: $(DEV_READY)  ## install flent into build/flent, and let it read an exported run
 	$(PYTHON) -m venv build/flent
-	build/flent/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement tests/unit/results/flent.lock
-	FLENT=build/flent/bin/flent $(BIN)/pytest -m long tests/unit/results/test_export_flent.py
+	build/flent/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement tests/unit/results/export/flent.lock
+	FLENT=build/flent/bin/flent $(BIN)/pytest -m long $(FLENT)
 
 test-hostile: $(DEV_READY)  ## attack this machine from a guest and a build, as root and as nobody
 	@$(BIN)/orchestrator guest build --quiet
@@ -78,6 +87,14 @@ test-faults: $(DEV_READY)  ## kill, fill and share at random moments, TRIES=N of
 
 fuzz: $(DEV_READY)  ## feed random input to each parser for SECONDS=60
 	FUZZ_SECONDS=$(or $(SECONDS),60) $(BIN)/pytest tests/fuzz --capture=no
+
+docs: build/sphinx/.ready  ## build the documentation's site, build/docs/index.html, without a warning
+	build/sphinx/bin/python -m sphinx -q -n -W --keep-going -c docs -d build/sphinx/doctrees . build/docs
+
+build/sphinx/.ready: requirements-docs.lock
+	$(PYTHON) -m venv build/sphinx
+	build/sphinx/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement $<
+	@touch $@
 
 lint: $(DEV_READY)  ## check style, types (of the playbooks, too), licences and documents
 	$(STYLE)
@@ -109,7 +126,7 @@ $(NS3): bench/ns3/ns3.lock bench/ns3/dumbbell.cc
 	g++ -std=c++20 -O3 -o $@ bench/ns3/dumbbell.cc -I$$place/include -L$$place/lib64 -Wl,-rpath,$$place/lib64 \
 		$(addprefix -lns3.44-,applications traffic-control internet point-to-point network core)
 
-screenshots: $(DEV_READY)  ## make the quickstart's run and a sweep of 40 runs, and draw the dashboard's pictures in docs/
+screenshots: $(DEV_READY)  ## make the quickstart's run and a sweep of 35 runs, and draw the dashboard's pictures in docs/
 	@$(BIN)/orchestrator guest build --quiet
 	mkdir -p build/screenshots
 	$(BIN)/orchestrator run $(QUICKSTART) --resume --db build/screenshots/runs.db
@@ -122,6 +139,8 @@ lock:  ## pin the newest versions that pyproject.toml allows, with hashes
 	compile() { build/lock/bin/uv pip compile --quiet --upgrade --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-header --no-annotate pyproject.toml --extra dask --group build "$$@"; }; \
 	compile --output-file requirements.lock; \
+	build/lock/bin/uv pip compile --quiet --upgrade --python-version 3.11 --generate-hashes \
+		--no-emit-index-url --no-header --no-annotate --group docs --output-file requirements-docs.lock; \
 	compile --group dev --constraints requirements.lock --output-file requirements-dev.lock; \
 	echo uv==$(UV_VERSION) | build/lock/bin/uv pip compile --quiet --python-version 3.11 --generate-hashes \
 		--no-emit-index-url --no-header --no-annotate - --output-file playbooks/installer.lock
@@ -138,14 +157,17 @@ $(RUN_READY):
 
 $(DEV_READY):
 	tools/setup test
-	$(call install,requirements-dev.lock)
+	$(call install,requirements-dev.lock,poetry-core)
 	$(BIN)/python -m guest.source
 	@touch $@ $(RUN_READY)
 
-# $(call install,LOCK): the environment as locked, and this working tree in it.
+COMMA := ,
+# $(call install,LOCK,BUILDER): the environment as locked, and this working tree in it. BUILDER is a
+# package of LOCK that builds others; an isolated build would fetch one that is not pinned.
 define install
 test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 rm -f $(VENV)/.ready-*
-$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes --requirement $(1)
-$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+$(if $(2),sed -n '/^$(2)==/$(COMMA)/[^\\]$$/p' $(1) | $(INSTALL) --require-hashes --requirement /dev/stdin)
+$(INSTALL) --no-build-isolation --require-hashes --requirement $(1)
+$(INSTALL) --no-deps --no-build-isolation --editable .
 endef

@@ -8,23 +8,23 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-CLAIMS = "scenarios/papers/claims"
-CLAIMS_IN_WHEEL = "results/claims/stated"
-"""Read by ``results/claims/places.py``."""
+PAPERS = "scenarios/papers"
+PAPERS_IN_WHEEL = "results/claims/papers"
+"""Read by ``results/claims/claim_folders.py``."""
 
 
 class Additions(BuildHookInterface):  # type: ignore[type-arg]
-    """Adds ``orchestrator/commit.txt``, and to a wheel the claims of the papers.
+    """Adds ``orchestrator/commit.txt``, and to a wheel the papers' scenarios and claims.
 
     An editable installation needs neither: the checkout itself has both.
     """
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add the claims and the commit; no commit where it is not known."""
+        """Add the papers and the commit; no commit where it is not known."""
         if version == "editable":
             return
         if self.target_name == "wheel":
-            build_data["force_include"][str(Path(self.root, CLAIMS))] = CLAIMS_IN_WHEEL
+            build_data["force_include"][str(Path(self.root, PAPERS))] = PAPERS_IN_WHEEL
         root = Path(self.root)
         found = importlib.util.spec_from_file_location(
             "commit", root / "orchestrator/execution/commit.py"

@@ -29,7 +29,7 @@ from orchestrator.backends.cluster import wire, worker
 from orchestrator.backends.cluster.address import ClusterAddress
 from orchestrator.backends.cluster.connection import Cluster
 from orchestrator.backends.cluster.guest import ClusterGuest
-from orchestrator.backends.cluster.wire import Answer, Order
+from orchestrator.backends.cluster.wire import Order, OrderResult
 from orchestrator.backends.contract import Report, RunContext
 from orchestrator.backends.guest import Guest
 from orchestrator.compile import bounds
@@ -37,14 +37,14 @@ from orchestrator.execution.runner import RunOptions, _finish, _HeadMaker
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.scenario import load
-from results.store import Store
+from results.store.store import Store
 
 QUICK = ("100mbit-30s", "10flows-10ms")
 DEFAULT = ("100mbit-30s", "10flows-10ms", "10hosts-10ms")
 
 
 @dataclass
-class Timed:
+class CpuAndWallTime:
     """Seconds of the processor and of the wall clock."""
 
     cpu_s: float = 0.0
@@ -52,9 +52,9 @@ class Timed:
 
 
 @contextlib.contextmanager
-def timed() -> Iterator[Timed]:
+def timed() -> Iterator[CpuAndWallTime]:
     """Measure the block in this process."""
-    found, cpu_s, wall_s = Timed(), time.process_time(), time.perf_counter()
+    found, cpu_s, wall_s = CpuAndWallTime(), time.process_time(), time.perf_counter()
     yield found
     found.cpu_s, found.wall_s = time.process_time() - cpu_s, time.perf_counter() - wall_s
 
@@ -89,14 +89,14 @@ def _below(pid: int) -> Iterator[int]:
                 yield from _below(child)
 
 
-class Played(ClusterGuest):
+class PlayedCluster(ClusterGuest):
     """A cluster whose worker is this process, which has the answer already."""
 
     answer: bytes = b""
 
-    def _answered(self, order: Order, context: RunContext, report: Report) -> Answer:
+    def _answered(self, order: Order, context: RunContext, report: Report) -> OrderResult:
         del order, report
-        return Answer.from_bytes(self.answer, 2**34, context.bounds.console_bytes)
+        return OrderResult.from_bytes(self.answer, 2**34, context.bounds.console_bytes)
 
 
 def measure(case: Case, kernel: build.GuestKernel, rounds: int, folder: Path) -> dict[str, float]:
@@ -106,7 +106,7 @@ def measure(case: Case, kernel: build.GuestKernel, rounds: int, folder: Path) ->
     (spec,) = planned.runs
     guest = Guest(kernel)
     guest.prepare(planned)
-    backend = Played(guest, None)  # type: ignore[arg-type]
+    backend = PlayedCluster(guest, None)  # type: ignore[arg-type]
     order = _order(guest, spec, folder)
     options = RunOptions(folder / "runs.db", backend)
     there, here, waited = [], [], []

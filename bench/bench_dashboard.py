@@ -34,9 +34,9 @@ from flask.testing import FlaskClient
 from bench import measuring, tables
 from bench.measuring import ROOT, Clock, spread
 from orchestrator.recording.model import RECEIVER, SENDER
-from results import blocks, sample_store
-from results.store import Store
-from tests.unit.results import experiments
+from results.samples import blocks, sample_blocks
+from results.store.store import Store
+from tests.support import experiments
 from tests.web import synthetic
 from web import create_app
 from web.server import load_ahead
@@ -74,7 +74,7 @@ STARTED, CHANGED, AGAIN = KINDS = ("started", "changed", "again")
 
 
 @dataclass
-class Times:
+class PageTimes:
     """Wall and CPU times in ms of all the answers of a page together."""
 
     wall_ms: list[float] = field(default_factory=list)
@@ -102,7 +102,7 @@ def main() -> int:
     parser.add_argument("--answer", nargs="+", metavar="URL", help="print the time of these alone")
     options = parser.parse_args()
     if options.answer:
-        times, app = Times(), create_app(options.db)
+        times, app = PageTimes(), create_app(options.db)
         load_ahead(app)
         times.ask(app.test_client(), options.answer)
         print(times.wall_ms[0], times.cpu_ms[0])
@@ -125,9 +125,9 @@ def main() -> int:
 
 def _measured(path: Path, page: Page, rounds: int, grows: bool) -> Mapping[str, Any]:
     """Return the times of a page, JSON-ready."""
-    found = {kind: Times() for kind in KINDS}
+    found = {kind: PageTimes() for kind in KINDS}
     client = create_app(path).test_client()
-    Times().ask(client, page.urls)
+    PageTimes().ask(client, page.urls)
     change: Callable[[], None] = (
         (lambda: _grow(path, page.grows)) if grows else lambda: os.utime(path)
     )
@@ -208,8 +208,8 @@ def _write_series(connection: sqlite3.Connection, run: int, key: tuple[int, int]
         some = slice(start, start + blocks.ROWS)
         empty = np.zeros(len(ticks[some]), np.int64)
         rows = [columns[name][some] if name in columns else empty
-                for name in sample_store.sample_columns()["tcp_samples"]]  # fmt: skip
-        sample_store.write(connection, "tcp_samples", run, key, number, rows)
+                for name in sample_blocks.sample_columns()["tcp_samples"]]  # fmt: skip
+        sample_blocks.write(connection, "tcp_samples", run, key, number, rows)
 
 
 def _fill(path: Path, runs: int) -> None:

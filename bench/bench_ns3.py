@@ -22,7 +22,7 @@ from bench import measuring, tables
 from bench.cases import BESIDE_NS3, RTT_S, Case, named
 from bench.measuring import ROOT, Clock, Command, run_words, side_by_side, spread
 from orchestrator.recording.model import SENDER
-from results.store import Store
+from results.store.store import Store
 
 PROGRAM = ROOT / "build/ns3/dumbbell"
 BUFFER_BDPS = 4
@@ -79,7 +79,7 @@ def rounds_of(case: Case, rounds: int) -> int:
 
 
 @dataclass
-class Beside:
+class NsComparison:
     """One case measured three times: by us, in ns-3 as it is by default, and in the lean one."""
 
     case: Case
@@ -89,7 +89,7 @@ class Beside:
     work: dict[str, dict[str, float]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, case: Case, folder: Path, rounds: int) -> Beside:
+    def of(cls, case: Case, folder: Path, rounds: int) -> NsComparison:
         """Return the commands of a case, whose files are in the folder."""
         scenario, db = folder / f"{case.name}.yaml", folder / f"{case.name}.db"
         scenario.write_text(case.scenario(), encoding="utf-8")
@@ -148,7 +148,7 @@ def main() -> int:
         raise SystemExit(f"{PROGRAM} is missing: `make bench THEMES=ns3` makes it")
     clock = Clock()
     with tempfile.TemporaryDirectory() as name:
-        beside = [Beside.of(case, Path(name), options.rounds) for case in wanted]
+        beside = [NsComparison.of(case, Path(name), options.rounds) for case in wanted]
         side_by_side([each for one in beside for each in (one.ours, one.default, one.lean)])
     results = {"rounds": options.rounds, "rows": [one.result() for one in beside]}
     clock.keep(options.results, "ns3", results)

@@ -30,9 +30,9 @@ from orchestrator.recording.model import (
     TRANSFER_DTYPE,
     Recording,
 )
-from results.model import RunHead
-from results.store import Store
-from results.stored import StoredRun
+from results.records.model import RunHead
+from results.store.store import Store
+from results.store.stored import StoredRun
 from web import create_app
 
 ORCHESTRATOR = Path(sys.executable).parent / "orchestrator"

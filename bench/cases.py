@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.links.frames import FRAME_BYTES
 
 RTT_S = 0.020
 """Twice the delay of a path: 2 ms at each access link, 6 ms at the bottlenecks."""

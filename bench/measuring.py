@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bench import others
+from bench import background_load
 
 ROOT = Path(__file__).parents[1]
 ORCHESTRATOR = Path(sys.executable).parent / "orchestrator"
@@ -124,16 +124,16 @@ class Clock:
 
     def __init__(self) -> None:
         self.machine = machine()
-        self.began = others.cpu_times()
+        self.began = background_load.cpu_times()
 
     def keep(self, file: Path, theme: str, results: Mapping[str, Any]) -> None:
         """Write a theme's results to the file, and leave those of others as they are."""
-        now = others.cpu_times()
+        now = background_load.cpu_times()
         about = {
             "date": f"{datetime.now(UTC):%Y-%m-%d}",
             "took_s": round(now.at_s - self.began.at_s),
             "machine": self.machine,
-            "others": others.between(self.began, now),
+            "others": background_load.between(self.began, now),
         }
         known = read(file)
         known["themes"][theme] = {**about, **results}

@@ -1,8 +1,8 @@
-"""Writes the results of the benchmarks into the documents, and draws their figure.
+"""Writes the results of the benchmarks into docs/performance.md, and draws its figure.
 
     python -m bench.report [--check]
 
-``bench/results.json`` is what ``make bench`` measured last. Each theme has a block in a document,
+``bench/results.json`` is what ``make bench`` measured last. Each theme has a block in the document,
 between ``<!-- bench THEME -->`` and ``<!-- end -->``. ``--check`` writes nothing, and tells by its
 exit status whether the blocks are those of the results.
 """
@@ -14,11 +14,10 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bench import figure, measuring, others, tables
+from bench import background_load, figure, measuring, tables
 from bench.measuring import RESULTS, ROOT
 
 PERFORMANCE = "docs/performance.md"
-WORKERS = "docs/workers.md"
 FIGURE = "docs/performance.svg"
 
 BUSY = 0.5
@@ -27,15 +26,15 @@ BUSY = 0.5
 It serves for results that do not say what others took.
 """
 
-THEMES: dict[str, tuple[str, Callable[[Mapping[str, Any]], str]]] = {
-    "ns3": (PERFORMANCE, tables.ns3),
-    "runs": (PERFORMANCE, tables.runs),
-    "scale": (PERFORMANCE, tables.scale),
-    "jobs": (PERFORMANCE, tables.jobs),
-    "collect": (WORKERS, tables.collect),
-    "dashboard": (PERFORMANCE, tables.dashboard),
+THEMES: dict[str, Callable[[Mapping[str, Any]], str]] = {
+    "ns3": tables.ns3,
+    "runs": tables.runs,
+    "scale": tables.scale,
+    "jobs": tables.jobs,
+    "collect": tables.collect,
+    "dashboard": tables.dashboard,
 }
-"""The document of a theme, and what makes its table."""
+"""What makes the table of a theme."""
 
 
 def about(theme: Mapping[str, Any]) -> str:
@@ -48,7 +47,7 @@ def about(theme: Mapping[str, Any]) -> str:
         f"{machine['system']}, Python {machine['python']}.",
     ]
     if (taken := theme.get("others")) is not None:
-        lines.append(others.told(taken))
+        lines.append(background_load.told(taken))
     elif machine["load"] > BUSY:
         lines.append(
             f"The machine may have been busy (load {machine['load']} before): they may be too long."
@@ -61,24 +60,22 @@ def block(name: str, results: Mapping[str, Any]) -> str:
     theme = results["themes"].get(name)
     if theme is None:
         return f"Not measured yet: `make bench THEMES={name}`."
-    return f"{about(theme)}\n\n{THEMES[name][1](theme)}"
+    return f"{about(theme)}\n\n{THEMES[name](theme)}"
 
 
-def written(text: str, document: str, results: Mapping[str, Any]) -> str:
-    """Return a document's text with its blocks made anew.
+def written(text: str, results: Mapping[str, Any]) -> str:
+    """Return the document's text with its blocks made anew.
 
     Raises:
         SystemExit: the document has no marks for a theme of its own.
     """
-    for name, (place, _make) in THEMES.items():
-        if place != document:
-            continue
+    for name in THEMES:
         start, end = f"<!-- bench {name} -->", "<!-- end -->"
         pattern = re.compile(f"{re.escape(start)}.*?{re.escape(end)}", re.DOTALL)
         content = f"{start}\n\n{block(name, results)}\n\n{end}"
         text, found = pattern.subn(content.replace("\\", r"\\"), text)
         if found != 1:
-            raise SystemExit(f"{document}: {found} blocks begin with {start}, and not one")
+            raise SystemExit(f"{PERFORMANCE}: {found} blocks begin with {start}, and not one")
     return text
 
 
@@ -88,19 +85,16 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing; 1: they differ")
     options = parser.parse_args()
     results = measuring.read(RESULTS)
-    differ = []
-    for document in (PERFORMANCE, WORKERS):
-        file = ROOT / document
-        before = file.read_text(encoding="utf-8")
-        after = written(before, document, results)
-        if after != before:
-            differ.append(document)
-            if not options.check:
-                file.write_text(after, encoding="utf-8")
+    file = ROOT / PERFORMANCE
+    before = file.read_text(encoding="utf-8")
+    after = written(before, results)
+    differs = after != before
+    if differs and not options.check:
+        file.write_text(after, encoding="utf-8")
     if not options.check and "scale" in results["themes"]:
         (ROOT / FIGURE).write_bytes(figure.drawn(results["themes"]["scale"]))
-    print(f"{'differ' if options.check else 'written'}: {', '.join(differ) or 'none'}")
-    return int(options.check and bool(differ))
+    print(f"{'differ' if options.check else 'written'}: {PERFORMANCE if differs else 'none'}")
+    return int(options.check and differs)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ FREE_BYTES_NEEDED = 3 * 1000**3
 
 
 @dataclass(frozen=True)
-class Inputs:
+class BuildInputs:
     """All inputs that determine the result of a build; None for those unknown on this machine."""
 
     source: str | None
@@ -106,7 +106,7 @@ def missing_tools() -> dict[str, str]:
     return missing
 
 
-def current_inputs() -> Inputs:
+def current_inputs() -> BuildInputs:
     """Return the inputs of a build on this machine now, without comments in the files."""
     try:
         identity = source.locate().identity()
@@ -114,7 +114,7 @@ def current_inputs() -> Inputs:
         identity = None
     options = "\n".join(build_steps.wanted_options(FRAGMENT.read_text()))
     changes = "".join(patch.read_text().partition("\n--- ")[2] for patch in patches())
-    return Inputs(
+    return BuildInputs(
         source=identity,
         compiler=_compiler_version(),
         fragment=hashlib.sha256(options.encode()).hexdigest(),
@@ -143,9 +143,9 @@ def ensure(progress: Progress = build_steps.silent) -> GuestKernel:
     """
     cache.remove_abandoned_builds(cache.own_root())
     inputs = current_inputs()
-    found = _find(inputs)
-    if found is not None:
-        return found
+    cached = _find(inputs)
+    if cached is not None:
+        return cached
     require_machine()
     root = cache.make_root()
     waiting = functools.partial(progress, "waiting for another build of the guest kernel", None)
@@ -184,7 +184,7 @@ def _compiler_version() -> str | None:
     return answer.stdout.partition("\n")[0]
 
 
-def _find(inputs: Inputs) -> GuestKernel | None:
+def _find(inputs: BuildInputs) -> GuestKernel | None:
     candidates: list[tuple[float, Path, Path]] = []
     for root in cache.search_roots():
         exact = root / "guest" / inputs.key / "manifest.json"
@@ -215,7 +215,7 @@ def _read(manifest: Path, root: Path) -> GuestKernel:
     )
 
 
-def _build(inputs: Inputs, root: Path, progress: Progress, lock: int) -> GuestKernel:
+def _build(inputs: BuildInputs, root: Path, progress: Progress, lock: int) -> GuestKernel:
     """Build into a temporary folder and move it into the cache; needs the builder lock."""
     free = shutil.disk_usage(root).free
     if free < FREE_BYTES_NEEDED:

@@ -32,14 +32,24 @@ MODULE_BUILD = "modules"
 
 
 def own_root() -> Path:
-    """Return the cache that this user builds into."""
+    """Return the cache that this user builds into.
+
+    Raises:
+        MachineError: it is below a home folder that is not known.
+    """
     named = os.environ.get(CACHE_VARIABLE)
-    if named:
-        return Path(named).expanduser().absolute()
-    if os.geteuid() == 0:
-        return SHARED_ROOT
-    base = os.environ.get("XDG_CACHE_HOME")
-    return (Path(base) if base else Path.home() / ".cache") / "orchestrator"
+    try:
+        if named:
+            return Path(named).expanduser().absolute()
+        if os.geteuid() == 0:
+            return SHARED_ROOT
+        base = os.environ.get("XDG_CACHE_HOME")
+        return (Path(base) if base else Path.home() / ".cache") / "orchestrator"
+    except RuntimeError as error:  # from pathlib
+        raise MachineError(
+            "the cache of guest kernels has no place: this user has no home folder",
+            f"set {CACHE_VARIABLE} to a folder that you can write to",
+        ) from error
 
 
 def search_roots() -> tuple[Path, ...]:
@@ -127,13 +137,13 @@ def remove_abandoned_builds(root: Path) -> None:
             remove_with_retries(workshop)
 
 
-def publish(folder: Path, place: Path) -> None:
-    """Move a finished build to its place in one step; all may read it, only its owner may write."""
+def publish(folder: Path, target: Path) -> None:
+    """Move a finished build to ``target`` in one step. All may read it, its owner may write."""
     for path in (folder, *folder.rglob("*")):
         if not path.is_symlink():
             runnable = path.is_dir() or path.stat().st_mode & stat.S_IXUSR
             path.chmod(0o755 if runnable else 0o644)
-    folder.rename(place)
+    folder.rename(target)
 
 
 def sha256(path: Path) -> str:

@@ -41,7 +41,7 @@ Progress = Callable[[str, float | None], None]
 
 
 @dataclass(frozen=True)
-class Limits:
+class DownloadLimits:
     """Bounds of one download: its size in bytes, times in seconds, and attempts."""
 
     most_bytes: int = 256 * 1000**2
@@ -59,7 +59,7 @@ class TooLongError(Exception):
     """The whole download took longer than its limit."""
 
 
-def download(progress: Progress, limits: Limits = Limits()) -> Path:
+def download(progress: Progress, limits: DownloadLimits = DownloadLimits()) -> Path:
     """Return the pinned tarball, downloaded into this user's cache unless it is in one.
 
     To be called in the main thread: the time limit needs its signals.
@@ -81,10 +81,10 @@ def download(progress: Progress, limits: Limits = Limits()) -> Path:
 class _Transfer:
     """One download of a pinned tarball to ``place``; the partial file lies beside it."""
 
-    def __init__(self, pin: Pin, place: Path, progress: Progress, limits: Limits) -> None:
+    def __init__(self, pin: Pin, target: Path, progress: Progress, limits: DownloadLimits) -> None:
         self.pin = pin
-        self.place = place
-        self.part = place.with_suffix(".part")
+        self.place = target
+        self.part = target.with_suffix(".part")
         self.progress = progress
         self.limits = limits
         self.step = f"downloading {pin.url}"
@@ -104,6 +104,7 @@ class _Transfer:
         broken = ""
         for attempt in range(self.limits.attempts):
             if attempt:
+                # Nothing says when the server or the path to it works again.
                 time.sleep(self.limits.pause_s)
             resumed = self.part.exists()
             try:
@@ -111,13 +112,13 @@ class _Transfer:
             except BrokenOffError as error:
                 broken = str(error)
                 continue
-            found = cache.sha256(self.part)
-            if found == self.pin.sha256:
+            sha256 = cache.sha256(self.part)
+            if sha256 == self.pin.sha256:
                 self.part.chmod(0o644)
                 return self.part.replace(self.place)
             self.part.unlink()
             if not resumed:
-                raise self._wrong_file(found)
+                raise self._wrong_file(sha256)
             broken = "the continued file had a wrong SHA-256"
         raise MachineError(
             f"{self.pin.url} did not arrive in {self.limits.attempts} attempts: {broken}",
@@ -200,9 +201,10 @@ class _Transfer:
                 f"make room, or let {cache.CACHE_VARIABLE} name another folder",
             ) from error
 
-    def _wrong_file(self, found: str) -> MachineError:
+    def _wrong_file(self, sha256: str) -> MachineError:
         return MachineError(
-            f"{self.pin.url} is not the pinned file: its SHA-256 is {found}, not {self.pin.sha256}",
+            f"{self.pin.url} is not the pinned file: its SHA-256 is {sha256}, "
+            f"not {self.pin.sha256}",
             f"let {URL_VARIABLE} name an address of linux-{VERSION}.tar.xz; for another version,"
             f" set {SHA256_VARIABLE}, too: kernel.org publishes the values in {CHECKSUMS}",
         )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from guest import cache, pinned
+from guest.download import download
 from orchestrator.errors import MachineError
 
 SOURCE_VARIABLE = "ORCHESTRATOR_KERNEL_SOURCE"
@@ -76,9 +77,9 @@ def locate() -> Source:
     Raises:
         MachineError: there is none, or as in ``available``.
     """
-    found = available()
-    if found is not None:
-        return found
+    source = available()
+    if source is not None:
+        return source
     raise MachineError(
         f"no kernel source: {DEBIAN_SOURCE} is not there, and none was downloaded",
         f"on Debian, apt-get install {DEBIAN_PACKAGE}; elsewhere, {pinned.command()};"
@@ -88,19 +89,19 @@ def locate() -> Source:
 
 def _files(folder: Path, root: Path) -> list[tuple[str, os.stat_result]]:
     """Return (name relative to ``root``, status) of every file below ``folder``."""
-    found: list[tuple[str, os.stat_result]] = []
+    files: list[tuple[str, os.stat_result]] = []
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 if entry.name != ".git":
-                    found += _files(Path(entry.path), root)
+                    files += _files(Path(entry.path), root)
             else:
                 name = str(Path(entry.path).relative_to(root))
-                found.append((name, entry.stat(follow_symlinks=False)))
-    return found
+                files.append((name, entry.stat(follow_symlinks=False)))
+    return files
 
 
-class _Lines:
+class _ProgressLines:
     """Progress as lines on standard error: each step, and each tenth of it."""
 
     def __init__(self) -> None:
@@ -117,9 +118,7 @@ def main() -> int:
     """Download the source unless one is at hand; return the exit status."""
     try:
         if available() is None:
-            from guest.download import download
-
-            download(_Lines())
+            download(_ProgressLines())
     except MachineError as error:
         sys.stderr.write(f"guest.source: {error}\nfix: {error.fix}\n")
         return error.exit_status

@@ -20,11 +20,21 @@ from kmods import catalogue
 from kmods.catalogue import FOLDER, NAME_MAX, Folder
 from orchestrator.errors import MachineError, ModuleError
 from orchestrator.files import user_files as files
+from orchestrator.files.scenario_files import hash_of
 from orchestrator.files.temporary import temporary_folder
 
 _SHOWN_LINES = 20
 _SOURCE, _HEADERS = "source", "headers"
 _PROGRESS = re.compile(r"make(\[\d+\])?:|  [A-Z]+ +(\[M\] +)?/")
+
+_KBUILD_FILE = (
+    "kbuild-file=$(if $(filter %/Makefile.modpost,$(MAKEFILE_LIST)),/dev/null,"
+    "$(or $(wildcard $(src)/Kbuild),$(src)/Makefile))"
+)
+"""As in Linux's scripts/Kbuild.include, but Makefile.modpost does not read the Kbuild again.
+
+It does so for KBUILD_EXTRA_SYMBOLS, of modules elsewhere, and would run its shell commands again.
+"""
 
 MOST_MODULES = 64
 MOST_MODULE_BYTES = 32 * 2**20
@@ -32,22 +42,22 @@ MOST_MODULE_BYTES = 32 * 2**20
 
 
 @dataclass(frozen=True)
-class Compiled:
+class BuildOutput:
     """The exit status of a build command, and its output on both streams."""
 
     status: int
     output: str
 
 
-Compile = Callable[[Path, Path, Sequence[str]], Compiled]
+Compile = Callable[[Path, Path, Sequence[str]], BuildOutput]
 """Runs a build command; takes the kernel's tree, the only folder it may write, and the command."""
 
 
-def compile_plainly(_tree: Path, workshop: Path, words: Sequence[str]) -> Compiled:
+def compile_plainly(_tree: Path, workshop: Path, command: Sequence[str]) -> BuildOutput:
     """Run a build of trusted sources, without a sandbox."""
     output: list[str] = []
-    status = run_step(words, output.append, build_steps.environment(), workshop)
-    return Compiled(status, "".join(output))
+    status = run_step(command, output.append, build_steps.environment(), workshop)
+    return BuildOutput(status, "".join(output))
 
 
 @dataclass(frozen=True)
@@ -71,15 +81,15 @@ def modinfo(module: Path, key: str) -> list[str]:
     """Return the values that modinfo(8) shows for a key of the module."""
     # The section .modinfo holds zero-terminated key=value strings.
     entry = rb"(?<![!-~])" + re.escape(key.encode()) + rb"=([^\0]*)\0"
-    found = re.findall(entry, module.read_bytes())
-    return [value.decode(errors="replace") for value in found]
+    values = re.findall(entry, module.read_bytes())
+    return [value.decode(errors="replace") for value in values]
 
 
 def sources(folder: Path = FOLDER) -> list[Path]:
     """Return every file of this project that is compiled into the modules."""
-    kinds = ("*.c", "*.h", "core/*.h", "Kbuild")
-    found = (path for kind in kinds for path in folder.glob(kind))
-    return sorted(path for path in found if not path.name.endswith(".mod.c"))
+    kinds = ("*.c", "*.h", "core/*.h", "uapi/*.h", "Kbuild")
+    paths = (path for kind in kinds for path in folder.glob(kind))
+    return sorted(path for path in paths if not path.name.endswith(".mod.c"))
 
 
 def ensure(kernel: GuestKernel, folder: Path = FOLDER) -> BuiltModules:
@@ -89,7 +99,7 @@ def ensure(kernel: GuestKernel, folder: Path = FOLDER) -> BuiltModules:
         MachineError: a tool is missing, the cache cannot be written, or a module does not compile.
     """
     files = {f"{_SOURCE}/{path.relative_to(folder)}": path.read_bytes() for path in sources(folder)}
-    name = f"kmods-{kernel.key}-{catalogue.hash_of(files)[:16]}"
+    name = f"kmods-{kernel.key}-{hash_of(files)[:16]}"
     return _find(name) or _Build(kernel, files, folder).make(name)
 
 
@@ -110,7 +120,7 @@ def ensure_folder(kernel: GuestKernel, folder: Folder, compiler: Compile) -> Bui
     if folder.uses_ours:
         headers = catalogue.headers().items()
         files |= {f"{_HEADERS}/{name}": path.read_bytes() for name, path in headers}
-    name = f"module-{kernel.key}-{catalogue.hash_of(files)[:32]}"
+    name = f"module-{kernel.key}-{hash_of(files)[:32]}"
     return _find(name) or _Build(kernel, files, folder.path, compiler, ModuleError).make(name)
 
 
@@ -174,8 +184,17 @@ class _Build:
         source, headers, tree = workshop / _SOURCE, workshop / _HEADERS, self.kernel.tree
         flags = f"KCFLAGS=-fmacro-prefix-map={source}/="  # bit-identical wherever it is built
         flags += f" -I{headers}" if headers.exists() else ""
-        words = ["make", "-C", str(tree), f"M={source}", "ARCH=um", flags, "modules"]
-        done = self.compiler(tree, workshop, words)
+        command = [
+            "make",
+            "-C",
+            str(tree),
+            f"M={source}",
+            "ARCH=um",
+            _KBUILD_FILE,
+            flags,
+            "modules",
+        ]
+        done = self.compiler(tree, workshop, command)
         if done.status:
             text = done.output.replace(f"{source}/", f"{self.origin}/")
             output = text.replace(f"{headers}/", f"{FOLDER}/").splitlines()
@@ -200,5 +219,5 @@ class _Build:
 def _built(folder: Path) -> Iterator[Path]:
     """Yield the modules of a build; symbolic links are left out, as they may lead anywhere."""
     for parent, _folders, names in os.walk(folder):
-        found = (Path(parent) / name for name in sorted(names) if name.endswith(".ko"))
-        yield from (path for path in found if not path.is_symlink())
+        paths = (Path(parent) / name for name in sorted(names) if name.endswith(".ko"))
+        yield from (path for path in paths if not path.is_symlink())

@@ -9,14 +9,14 @@ user's folder is read in the same way, including plain ``module_param`` lines.
 from __future__ import annotations
 
 import functools
-import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
-from orchestrator.files.user_files import FileError, named, read_folder
+from orchestrator.files.scenario_files import NamedFolder, ScenarioFiles, hash_of
+from orchestrator.files.user_files import FileError, named
 
 FOLDER = Path(__file__).resolve().parent
 
@@ -72,6 +72,10 @@ _WITH_UNIT = re.compile(r"(.+) \[(.+)\]")
 _OPERATIONS = re.compile(
     r"\bstruct\s+tcp_congestion_ops\b[^;{=]{0,200}=\s*\{(.{0,5000}?)\}\s*;", re.DOTALL
 )
+MOST_NAME_CHARS = 55
+"""MODULE_NAME_LEN of Linux's include/linux/moduleparam.h on 64 bits, without the final zero."""
+
+_SOURCE_NAME = re.compile(rf"[A-Za-z0-9_][A-Za-z0-9_-]{{0,{MOST_NAME_CHARS - 1}}}\.c", re.ASCII)
 _NAME = re.compile(r'\.name\s*=\s*"([^"\\\s]+)"')
 _LITERAL = re.compile(r'"((?:[^"\\]|\\.)*+)(?:"|\Z)')
 _MACRO = re.compile(r"#define\s+(\w+_TEXT)((?:[^\n]*\\\n)*[^\n]*)")
@@ -129,12 +133,14 @@ class Module:
 class Folder:
     """A user's folder of modules, as it was read once.
 
-    ``files`` holds the files of a build, by their paths below the folder. ``kbuild`` is the text of
-    a generated Kbuild, None when the folder has its own. ``uses_ours`` tells whether a file
-    includes a header of this project.
+    ``path`` is on this machine, and ``place`` is what a stored run has for it; see
+    ``orchestrator.files.scenario_files``. ``files`` holds the files of a build, by their paths
+    below the folder. ``kbuild`` is the text of a generated Kbuild, None when the folder has its
+    own. ``uses_ours`` tells whether a file includes a header of this project.
     """
 
     path: Path
+    place: str
     files: Mapping[str, bytes] = field(repr=False)
     modules: Mapping[str, Module]
     kbuild: str | None
@@ -146,39 +152,40 @@ class Folder:
         return hash_of(self.files)
 
 
-def hash_of(files: Mapping[str, bytes]) -> str:
-    """Return a SHA-256 over names and contents, in the order of the names."""
-    total = hashlib.sha256()
-    for name, content in sorted(files.items()):
-        total.update(f"{name}\0{len(content)}\0".encode() + content)
-    return total.hexdigest()
-
-
 def headers(folder: Path = FOLDER) -> dict[str, Path]:
     """Return this project's headers, by the path in an include."""
-    found = sorted((*folder.glob("*.h"), *folder.glob("core/*.h")))
-    return {path.relative_to(folder).as_posix(): path for path in found}
+    paths = sorted((*folder.glob("*.h"), *folder.glob("core/*.h")))
+    return {path.relative_to(folder).as_posix(): path for path in paths}
 
 
 @functools.cache
 def modules(folder: Path = FOLDER) -> Mapping[str, Module]:
     """Return the modules of a folder laid out as this one, by their congestion controls' names."""
     texts = _texts(header.read_text(encoding="utf-8") for header in headers(folder).values())
-    found: dict[str, Module] = {}
+    by_name: dict[str, Module] = {}
     for source in sorted(folder.glob("tcp_*.c")):
         if not source.name.endswith(".mod.c"):
             code = source.read_text(encoding="utf-8")
-            found |= _defined(source, code, _parameters(code, texts))
-    return found
+            by_name |= _defined(source, code, _parameters(code, texts))
+    return by_name
 
 
 def read(path: Path) -> Folder:
-    """Read a user's folder; generate a Kbuild when it has none.
+    """Read a user's folder; see :func:`read_named`."""
+    return read_named(ScenarioFiles(path.parent), path.name)
+
+
+def read_named(files: ScenarioFiles, given: str) -> Folder:
+    """Read a user's folder, as a scenario names it; generate a Kbuild when it has none.
 
     Raises:
         FolderError: it is missing, cannot be read, or holds no congestion control.
     """
-    files = _files(path)
+    folder = _read(files, given)
+    return _folder(folder.path, folder.place, folder.files)
+
+
+def _folder(path: Path, written: str, files: Mapping[str, bytes]) -> Folder:
     code = {
         name: content.decode("utf-8", errors="replace")
         for name, content in files.items()
@@ -195,38 +202,61 @@ def read(path: Path) -> Folder:
                 f"`{path}` holds no module: no *.c file in it has MODULE_LICENSE (a module of "
                 "several files needs a Kbuild)"
             )
+        _require_names(path, sources)
     ours = headers()
     uses_ours = any(name in ours for name in _includes(code))
     texts = _texts(code.values())
     if uses_ours:
         texts = _texts(header.read_text(encoding="utf-8") for header in ours.values()) | texts
-    found: dict[str, Module] = {}
+    by_name: dict[str, Module] = {}
     for name in sources:
         # Only the build knows which files the folder's Kbuild links into one module.
-        seen = code if own_build else [name, *(each for each in code if each.endswith(".h"))]
-        whole = "\n".join(_without_comments(code[each]) for each in seen)
-        found |= _defined(path / name, code[name], _parameters(whole, texts))
-    if not found:
+        seen = code if own_build else [name, *(header for header in code if header.endswith(".h"))]
+        whole = "\n".join(_without_comments(code[file]) for file in seen)
+        by_name |= _defined(path / name, code[name], _parameters(whole, texts))
+    if not by_name:
         raise FolderError(
             f"`{path}` defines no congestion control: its sources have no struct "
             'tcp_congestion_ops with `.name = "..."`'
         )
     kbuild = None if own_build else _kbuild(sources)
-    return Folder(path, files, found, kbuild, uses_ours)
+    return Folder(path, written, files, by_name, kbuild, uses_ours)
 
 
-def _files(path: Path) -> dict[str, bytes]:
+def _read(files: ScenarioFiles, given: str) -> NamedFolder:
     """Return the files of a build in a folder and the folders below it."""
+    try:
+        return files.folder(given, _goes_in, MOST_ENTRIES, MOST_BYTES)
+    except FileError as error:
+        _explain(files, given)
+        raise FolderError(str(error)) from None
+    except ValueError as error:
+        raise FolderError(str(error)) from None
+
+
+def _explain(files: ScenarioFiles, given: str) -> None:
+    """Raise FolderError when what is named is missing, or is no folder."""
+    try:
+        path = files.path(given)
+    except ValueError:
+        return  # of a stored scenario
     try:
         if not path.exists():
             raise FolderError(f"there is no folder {named(path)}")
         if not path.is_dir():
             raise FolderError(f"{named(path)} is not a folder: give the folder of the sources")
-        return read_folder(path, _goes_in, MOST_ENTRIES, MOST_BYTES)
     except OSError as error:
         raise FolderError(f"{named(path)} cannot be read: {error.strerror}") from None
-    except FileError as error:
-        raise FolderError(str(error)) from None
+
+
+def _require_names(path: Path, sources: Iterable[str]) -> None:
+    """Raise FolderError for a source whose name make and the kernel cannot take as a module's."""
+    for name in sources:
+        if not _SOURCE_NAME.fullmatch(name):
+            raise FolderError(
+                f"{named(path / name)}: a module is named after its file, by letters, digits, `_` "
+                f"and `-`, {MOST_NAME_CHARS} at most before `.c`: rename the file"
+            )
 
 
 def _goes_in(name: str) -> bool:
@@ -280,8 +310,8 @@ def _shown(code: str) -> tuple[tuple[str, str], ...]:
 
 def shown_values(texts: Iterable[str]) -> tuple[tuple[str, str], ...]:
     """Return (meaning, unit) of each text of a CC_SHOWS line, such as ``RTTmin [us]``."""
-    found = ((text, _WITH_UNIT.fullmatch(text)) for text in texts)
-    return tuple((match[1], match[2]) if match else (text, "") for text, match in found)
+    matches = ((text, _WITH_UNIT.fullmatch(text)) for text in texts)
+    return tuple((match[1], match[2]) if match else (text, "") for text, match in matches)
 
 
 def _parameters(code: str, texts: Mapping[str, str]) -> Mapping[str, Parameter]:
@@ -291,19 +321,19 @@ def _parameters(code: str, texts: Mapping[str, str]) -> Mapping[str, Parameter]:
         text = match["text"].strip() if match else ""
         return texts.get(text) or "".join(_LITERAL.findall(text))
 
-    found: dict[str, Parameter] = {}
+    by_name: dict[str, Parameter] = {}
     for match in _PARAMETER.finditer(code):
         numbers = (int(match["default"]), int(match["low"]), int(match["high"]))
         power = match["power"] == "true"
-        found[match["name"]] = Parameter(match["name"], said(match), *numbers, power)
+        by_name[match["name"]] = Parameter(match["name"], said(match), *numbers, power)
     descriptions = {match["name"]: match for match in _DESCRIBED.finditer(code)}
     for match in _PLAIN.finditer(code):
         name = match["named"] or match["name"]
         if match["type"] in _RANGES:
             text = said(descriptions.get(name))
-            found[name] = Parameter(name, text, None, *_RANGES[match["type"]])
+            by_name[name] = Parameter(name, text, None, *_RANGES[match["type"]])
     for match in _SETTING.finditer(code):
         name = f"{match['module']}_{match['field']}"
         low, high = int(match["low"]), int(match["high"])
-        found[name] = Parameter(name, said(match), 0, low, high, scope="namespace")
-    return found
+        by_name[name] = Parameter(name, said(match), 0, low, high, scope="namespace")
+    return by_name

@@ -33,7 +33,7 @@
 
 /* modinfo shows these for every module; dkms.conf reads the version */
 MODULE_AUTHOR("The authors of the TCP congestion-control orchestrator");
-MODULE_VERSION("1.0");
+MODULE_VERSION("1.1");
 
 /* The state has room in a socket, and cc_flow_of() is right for it */
 #define CC_CHECK_STATE(state, flow)					\

@@ -13,6 +13,8 @@
     │   │   └── GuestError (1)    that of a guest
     │   └── RemoteError (1)       a machine cannot be reached over SSH, or a command failed there
     ├── CleanupError (1) the crash reaper was killed
+    ├── OutputError (1)           standard output cannot be written
+    ├── ReaderGone (141)          nobody reads standard output any more, as after `| head`
     ├── Unfaithful (3)            a run completed, but its emulation cannot be trusted
     └── MachineError (4)          this machine lacks something; carries the fix
 
@@ -38,7 +40,10 @@ class UsageError(OrchestratorError):
 
 @dataclass(frozen=True)
 class Fault:
-    """One fault in a scenario: its 1-based line and column, and a message with what is valid."""
+    """One fault in a scenario: its 1-based line and column, and a message with what is valid.
+
+    A scenario that is no text has line 0, and ``file`` names the path of its key, too.
+    """
 
     file: str
     line: int
@@ -46,7 +51,12 @@ class Fault:
     message: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}:{self.column}: {self.message}"
+        where = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return f"{where}: {self.message}"
+
+
+MOST_SHOWN = 20
+"""The most faults that the text of a ScenarioError has."""
 
 
 class ScenarioError(UsageError):
@@ -54,7 +64,10 @@ class ScenarioError(UsageError):
 
     def __init__(self, faults: list[Fault]) -> None:
         self.faults = sorted(faults, key=lambda f: (f.file, f.line, f.column))
-        super().__init__("\n".join(str(fault) for fault in self.faults))
+        lines = [str(fault) for fault in self.faults[:MOST_SHOWN]]
+        if len(faults) > MOST_SHOWN:
+            lines.append(f"and {len(faults) - MOST_SHOWN} more")
+        super().__init__("\n".join(lines))
 
 
 class ModuleError(UsageError):
@@ -98,6 +111,22 @@ class RemoteError(RunError):
 
 class CleanupError(OrchestratorError):
     """The crash reaper was killed; the plan ended early, and its completed runs are stored."""
+
+
+class OutputError(OrchestratorError):
+    """Standard output cannot be written; ``reason`` is the system's."""
+
+    def __init__(self, reason: str, done: str = "") -> None:
+        """``done`` says what the command has done in spite of that, and how to see it."""
+        self.reason = reason
+        text = f"standard output cannot be written: {reason}"
+        super().__init__(_with_fix(text, done or "free some space there, or write elsewhere"))
+
+
+class ReaderGone(OrchestratorError):
+    """Nobody reads standard output any more. The command ends without a word, as by SIGPIPE."""
+
+    exit_status = 128 + 13
 
 
 class Unfaithful(OrchestratorError):

@@ -1,7 +1,22 @@
 """Makes untrusted text safe to store and to show: no control characters, and a limited length.
 
-A guest's console output can hold escape sequences that set a terminal's title or clear its screen,
-characters that reverse the direction of text, and lines of any length.
+A guest's console output and a stranger's scenario can hold escape sequences, which set a
+terminal's title or clear its screen. They can hold characters that reverse the direction of text,
+and lines of any length. Each kind of output has its function here, and no other module escapes
+text:
+
+=================  ======================================================================
+:func:`visible`    text of several lines: logs, errors, pages, files that people read
+:func:`one_line`   text that has one line: a cell, a heading, a note, the title of a figure
+:func:`latex`      a cell of a LaTeX table
+:func:`markdown`   a cell of a Markdown table
+:func:`csv_cell`   a cell of a CSV file, which a spreadsheet may open
+:func:`pictured`   text of a page of the dashboard
+:func:`visible_json`  a JSON document
+=================  ======================================================================
+
+HTML and XML have their own escapes (Jinja, ``html.escape``), which are applied to what
+:func:`visible` or :func:`one_line` returns.
 """
 
 from __future__ import annotations
@@ -29,6 +44,58 @@ def visible(text: str) -> str:
     Tabs and line ends stay, and so does text without control characters.
     """
     return _UNSAFE.sub(_escaped, text)
+
+
+def pictured(text: str) -> str:
+    r"""Return the text for a page: C0 controls as Unicode's pictures of them, others by number.
+
+    Tabs and line ends stay. Where the text is markup already, it stays valid markup.
+    """
+    return _UNSAFE.sub(_picture, text)
+
+
+def one_line(text: str) -> str:
+    r"""Return the text on one line: :func:`visible`, with tabs and line ends as escapes, too."""
+    return visible(text).replace("\n", r"\n").replace("\t", r"\t")
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_",
+    "{": r"\{", "}": r"\}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "±": r"$\pm$",
+    "<": r"$<$", ">": r"$>$", "−": r"$-$",
+}  # fmt: skip
+
+
+def latex(text: str) -> str:
+    """Return the text as LaTeX that shows it, on one line."""
+    return "".join(_LATEX.get(letter, letter) for letter in one_line(text))
+
+
+def markdown(text: str) -> str:
+    """Return the text as Markdown that shows it, on one line of a table."""
+    for special in ("\\", "|", "`", "*"):
+        text = text.replace(special, f"\\{special}")
+    text = text.replace("](", r"]\(")  # which would be a link
+    for special, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        text = text.replace(special, entity)
+    return one_line(text)
+
+
+_FORMULA = re.compile(r"\s*[=+\-@＝＋－＠]")
+_QUANTITY = re.compile(r"-|[+-]?[0-9]*\.?[0-9]+([eE][+-]?[0-9]+)?\s?[A-Za-zµ%/]*")
+
+
+def csv_cell(value: object) -> object:
+    """Return a value for a cell of CSV: text on one line that no spreadsheet takes for a formula.
+
+    A text that begins like a formula and is no quantity gets an apostrophe before it, as OWASP
+    advises ("CSV injection"). Values that are no text stay.
+    """
+    if not isinstance(value, str):
+        return value
+    text = one_line(value)
+    is_formula = _FORMULA.match(text) and not _QUANTITY.fullmatch(text)
+    return f"'{text}" if is_formula else text
 
 
 def visible_json(text: str) -> str:
@@ -67,6 +134,13 @@ def decoded(head: bytes, tail: bytes = b"", left_out_bytes: int = 0) -> str:
     if left_out_bytes:
         text += f"\n[... {left_out_bytes} bytes left out ...]\n" + tail.decode("utf-8", "replace")
     return bounded(text)
+
+
+def _picture(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    return "\u2421" if code == 0x7F else f"‹U+{code:04X}›"
 
 
 def _escaped(found: re.Match[str]) -> str:

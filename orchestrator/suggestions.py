@@ -7,16 +7,22 @@ is a path; it counts where its first part is valid.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from types import MappingProxyType
 
 from orchestrator.units import shown
 
 Synonyms = Mapping[str, tuple[str, ...]]
 NONE: Synonyms = MappingProxyType({})
-_MOST = 4
+MOST_NAMED = 4
 """The most alternatives that a message names."""
+_MOST_COMPARED = 1000
+"""The most valid words that a word is compared with."""
 
 
 def _table(*rows: tuple[str, str]) -> Synonyms:
@@ -127,24 +133,49 @@ CONTROLS = _table(
 """Words for congestion controls."""
 
 
+_left: ContextVar[int | None] = ContextVar("left", default=None)
+
+
+@contextlib.contextmanager
+def at_most(words: int) -> Iterator[None]:
+    """Let ``closest`` look for so many words only within the block; for others it finds none.
+
+    A look-up takes up to milliseconds, and a text may have a hundred thousand wrong words.
+    """
+    token = _left.set(words)
+    try:
+        yield
+    finally:
+        _left.reset(token)
+
+
 def suggest(word: str, valid: Iterable[str], synonyms: Synonyms = NONE) -> str:
     """Return `` (did you mean `x`?)`` when one of the valid words may be meant, else nothing."""
     meant = closest(word, valid, synonyms)
     return "" if meant is None else did_you_mean([meant])
 
 
+HINT = re.compile(r" \(did you mean `([^`]+)`\?\)")
+"""What ``suggest`` returns, with the word."""
+
+
 def did_you_mean(words: Sequence[str]) -> str:
     """Return `` (did you mean `x`?)`` for one word, or several; nothing when there are none."""
     if not words:
         return ""
-    quoted = [shown(word) for word in words[:_MOST]]
-    rest = " ..." if len(words) > _MOST else ""
+    quoted = [shown(word) for word in words[:MOST_NAMED]]
+    rest = " ..." if len(words) > MOST_NAMED else ""
     return f" (did you mean {' or '.join(quoted)}{rest}?)"
 
 
 def closest(word: str, valid: Iterable[str], synonyms: Synonyms = NONE) -> str | None:
     """Return the valid word, or the path that begins with one, that may be meant, else None."""
-    names = [name for name in valid if name != word]
+    left = _left.get()
+    if left is not None:
+        _left.set(left - 1)
+        if left <= 0:
+            return None
+    names = [name for name in itertools.islice(valid, _MOST_COMPARED) if name != word]
     for form in _forms(word):
         for name in names:
             if _form(name) == form:

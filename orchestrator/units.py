@@ -25,7 +25,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
-from orchestrator.protocol.netem import CHANCE_MIN_STEPS, CHANCE_STEP, chance_steps
+from orchestrator.protocol.links.netem import CHANCE_MIN_STEPS, CHANCE_STEP, chance_steps
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 
 RATE_MIN_BPS = 8
@@ -153,6 +153,8 @@ def listed(names: Iterable[str]) -> str:
 
 def printable(text: str) -> str:
     """Return the text with each character that is not printable replaced."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else "�" for char in text)
 
 
@@ -272,7 +274,7 @@ def _chance(value: object) -> Decimal:
     chance = _number(value, match[1]) / (100 if match[2] else 1)
     if chance < 0:
         raise UnitError(f"{shown(value)}: a probability must not be negative")
-    if chance and chance_steps(float(chance)) < CHANCE_MIN_STEPS:
+    if 0 < chance < 1 and chance_steps(float(chance)) < CHANCE_MIN_STEPS:
         raise UnitError(
             f"{shown(value)}: netem counts in steps of 2^-32, and the least probability it has is "
             f"two of them, {CHANCE_MIN_STEPS * CHANCE_STEP:.2g}"
@@ -301,11 +303,11 @@ def parse_limit(
             raise UnitError(f"{shown(value)}: a {what} may be 10000bdp at most")
         return Limit(bdp=number, smallest=unit == "bdp(min)")
     else:
-        if number % 1:
+        if number <= LIMIT_MAX and number % 1:
             raise UnitError(f"{shown(value)}: a {what} must be whole packets")
         limit = Limit(packets=int(number))
     if max(limit.packets or 0, limit.size_bytes or 0) > LIMIT_MAX:
-        raise UnitError(f"{shown(value)}: a {what} may be {LIMIT_MAX} packets or bytes")
+        raise UnitError(f"{shown(value)}: a {what} may be {LIMIT_MAX} packets or bytes at most")
     return limit
 
 

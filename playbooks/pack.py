@@ -20,7 +20,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent
 ALL = (
-    "LICENSE", "README.md", "hatch_build.py", "pyproject.toml", "requirements.lock",
+    "LICENSES", "README.md", "hatch_build.py", "pyproject.toml", "requirements.lock",
     "playbooks/make_environment.py", "playbooks/installer.lock",
     "guest", "kmods", "orchestrator", "results", "scenarios", "topologies", "web",
 )  # fmt: skip

@@ -3,16 +3,23 @@
 
 usage: prose.py [FILE...]
 
-Sentences must be short in all of them. In documents, lines must be short, and links and paths must
-exist. Without FILE, check README.md, ARCHITECTURE.md, CONTRIBUTING.md, SECURITY.md, CHANGELOG.md,
-the pages in docs/, scenarios/README.md, and all Python files of the repository's folders. Print
-each finding as ``file:line: what is wrong``. Status 0: no findings. Status 1: some.
+No sentence may be longer than 45 words, and of a document's sentences at most one in ten longer
+than 30. A limit for each of them would be met by cutting a sentence at its "because" or "so that".
+That is choppy, and takes the reason from its fact. In documents, links and paths must exist, and a
+paragraph is one line or has lines of at most 120 columns. In all other files, the documents that
+they mention must exist, with the heading.
+
+Without FILE, check README.md, ARCHITECTURE.md, CONTRIBUTING.md, SECURITY.md, CHANGELOG.md, the
+pages in docs/ and docs/claims/, scenarios/README.md, all Python files of the repository's folders,
+and what all files mention. Print each finding as ``file:line: what is wrong``. Status 0: no
+findings. Status 1: some.
 """
 
 from __future__ import annotations
 
 import inspect
 import re
+import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
@@ -21,9 +28,13 @@ from typing import NamedTuple
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENTS = (
     "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md",
-    "docs/*.md", "scenarios/README.md",
+    "docs/*.md", "docs/claims/*.md", "scenarios/README.md",
 )  # fmt: skip
-MOST_WORDS = 30
+MOST_WORDS = 45
+LONG_WORDS = 30
+LONG_SHARE = 10
+"""At most one in so many sentences of a document has more than LONG_WORDS; three always may."""
+
 MOST_COLUMNS = 120
 
 FOLDERS = (
@@ -45,6 +56,8 @@ _SECTION = re.compile(r"^(?:Args|Attributes|Raises|Returns|Yields):$")
 _ENTRY = re.compile(r"^    [\w*]+: ")
 _COMMENT = re.compile(r"^# ?(?! )")
 _TABLE_RULE = re.compile(r"^=+( +=+)+$")
+_MENTION = re.compile(r"\bdocs/[\w./-]+\.(?:md|ipynb|png|svg)(?:#[\w-]+)?")
+_NO_MENTIONS = {"tests/unit/test_prose.py"}  # its documents are made up
 _PATH = re.compile(rf"^(?:{'|'.join(FOLDERS)})/[\w./*-]*$")
 
 
@@ -84,21 +97,68 @@ def check(file: Path, root: Path = ROOT) -> Iterator[Finding]:
         yield from _long_sentences(python_blocks(file.read_text(encoding="utf-8")), shown)
         return
     lines = list(_prose_lines(file.read_text(encoding="utf-8")))
-    for number, line in lines:
-        if len(line) > MOST_COLUMNS and not _is_table(line):
+    for number, line in _part_lines(lines):
+        if len(line) > MOST_COLUMNS:
             yield Finding(shown, number, f"line of {len(line)} columns, at most {MOST_COLUMNS}")
-    yield from _long_sentences(blocks(lines), shown)
-    for number, line in lines:
-        yield from (Finding(shown, number, text) for text in _missing(line, file, root))
+    all_blocks = list(blocks(lines))
+    yield from _long_sentences(all_blocks, shown)
+    yield from _too_many_long_ones(all_blocks, shown)
+    for block in all_blocks:
+        yield from (Finding(shown, block.line, text) for text in _missing(block.text, file, root))
 
 
-def _long_sentences(found: Iterable[Block], shown: Path) -> Iterator[Finding]:
-    for block in found:
+def _long_sentences(all_blocks: Iterable[Block], shown: Path) -> Iterator[Finding]:
+    for block in all_blocks:
         for sentence in sentences(block.text):
-            words = count_words(sentence)
-            if words > MOST_WORDS:
-                text = f"sentence of {words} words, at most {MOST_WORDS}: {sentence[:80]}..."
+            count = count_words(sentence)
+            if count > MOST_WORDS:
+                text = f"sentence of {count} words, at most {MOST_WORDS}: {sentence[:80]}..."
                 yield Finding(shown, block.line, text)
+
+
+def _too_many_long_ones(all_blocks: Iterable[Block], shown: Path) -> Iterator[Finding]:
+    counts = [
+        (block.line, count_words(sentence))
+        for block in all_blocks
+        for sentence in sentences(block.text)
+        if sentence.endswith((".", "!", "?"))
+    ]
+    long = [line for line, number in counts if number > LONG_WORDS]
+    if len(long) > max(3, len(counts) // LONG_SHARE):
+        text = f"{len(long)} of {len(counts)} sentences have more than {LONG_WORDS} words: lines "
+        yield Finding(shown, long[0], text + ", ".join(map(str, long)))
+
+
+def _part_lines(lines: Sequence[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+    """Yield the lines of paragraphs and items that have more than one; tables are left out."""
+    texts = ["", *(line for _number, line in lines), ""]
+    for (number, line), before, after in zip(lines, texts[:-2], texts[2:], strict=True):
+        continues = bool(before.strip()) and not _is_table(before) and not _ITEM.match(line)
+        continued = bool(after.strip()) and not _is_table(after) and not _ITEM.match(after)
+        if (continues or continued) and not _is_table(line):
+            yield number, line
+
+
+def mentioning(root: Path = ROOT) -> list[Path]:
+    """Return the files in which mentions of documents are looked for, sorted."""
+    names = subprocess.run(
+        ["git", "-C", str(root), "ls-files", "-z"], check=True, capture_output=True, text=True
+    ).stdout.split("\0")
+    files = [root / name for name in names if name and name not in _NO_MENTIONS]
+    return sorted(file for file in files if file.is_file())
+
+
+def mentions(file: Path, root: Path = ROOT) -> Iterator[Finding]:
+    """Yield the documents that a file mentions by their path, and that do not exist."""
+    for number, line in enumerate(file.read_text("utf-8", "replace").splitlines(), 1):
+        for match in _MENTION.finditer(line):
+            name, _, anchor = match[0].partition("#")
+            path = root / name
+            wrong = not path.exists() or (anchor and anchor not in _anchors(path))
+            if wrong and not line[: match.start()].endswith("../"):
+                yield Finding(
+                    file.relative_to(root), number, f"mention of {match[0]}, which does not exist"
+                )
 
 
 def python_blocks(text: str) -> Iterator[Block]:
@@ -160,7 +220,7 @@ def blocks(lines: Sequence[tuple[int, str]]) -> Iterator[Block]:
 
 def sentences(text: str) -> list[str]:
     """Return the sentences of a block."""
-    return [each.strip() for each in _SENTENCE_END.split(text) if each.strip()]
+    return [sentence.strip() for sentence in _SENTENCE_END.split(text) if sentence.strip()]
 
 
 def count_words(sentence: str) -> int:
@@ -189,8 +249,8 @@ def _is_table(line: str) -> bool:
     return line.lstrip().startswith("|")
 
 
-def _missing(line: str, file: Path, root: Path) -> Iterator[str]:
-    for _text, target in _LINK.findall(line):
+def _missing(text: str, file: Path, root: Path) -> Iterator[str]:
+    for _text, target in _LINK.findall(text):
         if re.match(r"[a-z]+:", target):
             continue
         name, _, anchor = target.partition("#")
@@ -199,7 +259,7 @@ def _missing(line: str, file: Path, root: Path) -> Iterator[str]:
             yield f"link to {target}, which does not exist"
         elif anchor and path.suffix == ".md" and anchor not in _anchors(path):
             yield f"link to {target}, which has no such heading"
-    for span in _CODE.findall(line):
+    for span in _CODE.findall(text):
         path_text = span.strip("`").partition(":")[0]
         if path_text in MADE or not _PATH.match(path_text):
             continue
@@ -223,6 +283,8 @@ def main(arguments: Sequence[str]) -> int:
     """Check the given files, or all of them."""
     files = [Path(name).resolve() for name in arguments] or [*documents(), *sources()]
     findings = [finding for file in files for finding in check(file)]
+    if not arguments:
+        findings += [finding for file in mentioning() for finding in mentions(file)]
     for finding in findings:
         sys.stdout.write(f"{finding}\n")
     return 1 if findings else 0

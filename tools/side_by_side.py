@@ -22,7 +22,7 @@ _LAST_LINES = 25
 
 
 @dataclass
-class Part:
+class Task:
     """One command that runs."""
 
     name: str
@@ -36,7 +36,7 @@ class Part:
         return self.output.read().decode(errors="replace")
 
 
-def start(name: str, command: str, output: IO[bytes]) -> Part:
+def start(name: str, command: str, output: IO[bytes]) -> Task:
     """Start a command whose output goes to that file."""
     process = subprocess.Popen(
         ["bash", "-euo", "pipefail", "-c", command],
@@ -44,15 +44,15 @@ def start(name: str, command: str, output: IO[bytes]) -> Part:
         stdout=output,
         stderr=subprocess.STDOUT,
     )
-    return Part(name, process, output, time.monotonic())
+    return Task(name, process, output, time.monotonic())
 
 
-def as_they_end(parts: Sequence[Part]) -> Iterator[Part]:
+def as_they_end(parts: Sequence[Task]) -> Iterator[Task]:
     """Yield each part when its command has ended."""
     running = list(parts)
     while running:
         time.sleep(_POLL_S)
-        for part in [each for each in running if each.process.poll() is not None]:
+        for part in [task for task in running if task.process.poll() is not None]:
             running.remove(part)
             yield part
 
@@ -95,8 +95,8 @@ def main() -> int:
     given = parser.parse_args()
     commands = []
     for text in given.commands:
-        name, found, command = text.partition("=")
-        if not found:
+        name, separator, command = text.partition("=")
+        if not separator:
             parser.error(f"{text}: NAME=COMMAND is wanted")
         commands.append((name, command))
     return run(given.verdict, commands, given.show)

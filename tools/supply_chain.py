@@ -17,12 +17,10 @@ import os
 import re
 import subprocess
 import sys
-import tomllib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,27 +30,23 @@ NOT_CHECKED = 75
 
 AUDIT_TIMEOUT_S = 300
 
-# Licences of code that may be linked with code under GPL-2.0-only. Apache-2.0 and EPL-2.0 are not
-# among them (https://www.gnu.org/licenses/license-list.html), except as one choice of several.
 ALLOWED = {
-    "0BSD", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "GPL-2.0-only", "GPL-2.0-or-later", "ISC",
+    "0BSD", "Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "CC0-1.0", "EPL-2.0", "ISC",
     "LGPL-2.1-or-later", "MIT", "MIT-0", "MIT-CMU", "MPL-2.0", "PSF-2.0", "Zlib", "ZPL-2.1",
 }  # fmt: skip
-ALLOWED_FOR_BUILDING = ALLOWED | {"Apache-2.0"}
-"""Build tools never run together with the package."""
+"""Licences of packages that may be distributed with code under Apache-2.0, as one program.
 
-ALLOWED_SEPARATELY = ALLOWED | {"Apache-2.0"}
-"""Of packages that only an extra of pyproject.toml needs.
-
-The program is complete without them and imports them only on request. Nobody distributes them with
-it: each user installs them from their own source, and running the combination is not restricted
-(GPL-2.0, section 0). Whoever distributes both as one work needs other terms: docs/workers.md.
+The conditions of EPL-2.0, LGPL-2.1-or-later and MPL-2.0 end at the files of the package itself.
+GPL-2.0-only cannot be combined with Apache-2.0, and any later GPL would apply to the whole program
+(https://www.apache.org/licenses/GPL-compatibility.html). Such a package is allowed only if another
+licence may be chosen. The project's own code under GPL-2.0-only is not part of that program. The
+guest's kernel and its modules run in a process of their own, and so do the C programs of tests.
 """
 
-DATA = {"tzdata": {"Apache-2.0"}}
-"""Further licences of packages that hold data and no code, so nothing is linked with them."""
-
-DECLARED = {"partd": "BSD-3-Clause"}
+DECLARED = {
+    "partd": "BSD-3-Clause",
+    "pyphen": "GPL-2.0-or-later OR LGPL-2.1-or-later OR MPL-1.1",
+}
 """Licences of packages that name none by SPDX, by their licence files."""
 
 # SPDX names for classifiers of packages without a licence expression.
@@ -79,65 +73,32 @@ def licence(name: str) -> str:
     about = importlib.metadata.metadata(name)
     if "License-Expression" in about:
         return about["License-Expression"]
-    said = [word for word in about.get_all("Classifier") or [] if word.startswith("License :: ")]
-    known = [WORDS[word] for word in said if word in WORDS]
+    classifiers = [
+        word for word in about.get_all("Classifier") or [] if word.startswith("License :: ")
+    ]
+    known = [WORDS[word] for word in classifiers if word in WORDS]
     if known:
         return " OR ".join(known)
     named = about["License"].partition("\n")[0] if "License" in about else ""
-    return named or "; ".join(said) or "none named"
+    return named or "; ".join(classifiers) or "none named"
 
 
-def is_allowed(expression: str, allowed: set[str]) -> bool:
+def is_allowed(expression: str) -> bool:
     """Return whether the allowed licences satisfy an SPDX expression without brackets."""
     return any(
-        all(one.strip() in allowed for one in choice.split(" AND "))
+        all(term.strip() in ALLOWED for term in choice.split(" AND "))
         for choice in expression.split(" OR ")
     )
 
 
-def running() -> set[str]:
-    """Return the names of all packages that the program needs when it runs."""
-    return _closure(_project()["dependencies"])
-
-
-def separate() -> set[str]:
-    """Return the names of the packages that only extras need."""
-    extras = _project()["optional-dependencies"].values()
-    return _closure([one for extra in extras for one in extra]) - running()
-
-
-def _project() -> dict[str, Any]:
-    project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    return project
-
-
-def _closure(requirements: Iterable[str]) -> set[str]:
-    """Return the names of packages and of all that they need, as installed."""
-    wanted = [Requirement(one) for one in requirements]
-    found: set[str] = set()
-    while wanted:
-        need = wanted.pop()
-        name = canonicalize_name(need.name)
-        if name not in found and (need.marker is None or need.marker.evaluate({"extra": ""})):
-            found.add(name)
-            wanted += [Requirement(one) for one in importlib.metadata.requires(name) or []]
-    return found
-
-
 def wrong_licences(packages: Mapping[str, str]) -> list[str]:
     """Return a line for each package whose licence is unknown or not allowed."""
-    runs, apart = running(), separate()
     return [
         f"{name} {version}: {expression}"
         for name, version in packages.items()
         for expression in [licence(name)]
-        if not is_allowed(expression, _allowed(name, runs, apart))
+        if not is_allowed(expression)
     ]
-
-
-def _allowed(name: str, runs: set[str], apart: set[str]) -> set[str]:
-    by_use = ALLOWED_SEPARATELY if name in apart else ALLOWED_FOR_BUILDING
-    return (ALLOWED if name in runs else by_use) | DATA.get(name, set())
 
 
 def check_licences() -> int:
@@ -155,10 +116,10 @@ def check_licences() -> int:
 
 def bill_of_materials() -> dict[str, Any]:
     """Return the CycloneDX document: locked packages, Debian's, the guest kernel, uPlot."""
-    words = ["requirements", "--pyproject=pyproject.toml", "--output-reproducible"]
-    words += ["--no-validate"]  # the document is not complete yet
+    arguments = ["requirements", "--pyproject=pyproject.toml", "--output-reproducible"]
+    arguments += ["--no-validate"]  # the document is not complete yet
     made = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "cyclonedx_py", *words, LOCK.name],
+        [sys.executable, "-W", "ignore", "-m", "cyclonedx_py", *arguments, LOCK.name],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
     document: dict[str, Any] = json.loads(made.stdout)
@@ -230,18 +191,18 @@ def write_sbom(path: Path) -> int:
 
 def audit(*more: str) -> int:
     """Query known vulnerabilities of the locked packages; return the exit status."""
-    words = ["--requirement", str(LOCK), "--require-hashes", "--disable-pip", "--format=json"]
-    words += ["--progress-spinner=off", "--desc=off", *more]
+    arguments = ["--requirement", str(LOCK), "--require-hashes", "--disable-pip", "--format=json"]
+    arguments += ["--progress-spinner=off", "--desc=off", *more]
     try:
         audited = subprocess.run(
-            [sys.executable, "-m", "pip_audit", *words],
+            [sys.executable, "-m", "pip_audit", *arguments],
             capture_output=True, text=True, check=False, timeout=AUDIT_TIMEOUT_S,
         )  # fmt: skip
-        said, status = audited.stdout, audited.returncode
+        output, status = audited.stdout, audited.returncode
         reason = (audited.stderr.strip().splitlines() or [f"pip-audit ended with {status}"])[-1]
     except subprocess.TimeoutExpired:
-        said, reason = "", f"no answer within {AUDIT_TIMEOUT_S} s"
-    answered = answers(said)
+        output, reason = "", f"no answer within {AUDIT_TIMEOUT_S} s"
+    answered = answers(output)
     missing = sorted(locked().keys() - answered.keys())
     if missing:
         sys.stderr.write(
@@ -250,12 +211,12 @@ def audit(*more: str) -> int:
             f"{reason[:300]}\n"
         )
         return NOT_CHECKED
-    found = [f"{name}: {', '.join(ids)}" for name, ids in answered.items() if ids]
-    for line in found:
+    vulnerable = [f"{name}: {', '.join(ids)}" for name, ids in answered.items() if ids]
+    for line in vulnerable:
         sys.stderr.write(f"known vulnerability: {line}\n")
-    if not found:
+    if not vulnerable:
         sys.stdout.write(f"no known vulnerability in {len(answered)} packages\n")
-    return 1 if found else 0
+    return 1 if vulnerable else 0
 
 
 def answers(text: str) -> dict[str, list[str]]:
@@ -263,17 +224,19 @@ def answers(text: str) -> dict[str, list[str]]:
     try:
         dependencies = json.loads(text)["dependencies"]
         return {
-            canonicalize_name(one["name"]): [vulnerability["id"] for vulnerability in one["vulns"]]
-            for one in dependencies
-            if "skip_reason" not in one
+            canonicalize_name(dependency["name"]): [
+                vulnerability["id"] for vulnerability in dependency["vulns"]
+            ]
+            for dependency in dependencies
+            if "skip_reason" not in dependency
         }
     except (ValueError, LookupError, TypeError):
         return {}
 
 
-def main(words: Sequence[str]) -> int:
+def main(arguments: Sequence[str]) -> int:
     """Run the command of the usage."""
-    match list(words):
+    match list(arguments):
         case ["licences"]:
             return check_licences()
         case ["sbom", path]:

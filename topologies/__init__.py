@@ -4,6 +4,6 @@ A topology is a class derived from Topology with a field ``kind: Literal["name"]
 this package. It only describes a network; the test bed builds what ``layout`` returns.
 """
 
-from topologies.base import TOPOLOGIES, Layout, QueuePlace, Topology
+from topologies.base import TOPOLOGIES, Layout, RequestedQueue, Topology
 
-__all__ = ["TOPOLOGIES", "Layout", "QueuePlace", "Topology"]
+__all__ = ["TOPOLOGIES", "Layout", "RequestedQueue", "Topology"]

@@ -13,7 +13,7 @@ from orchestrator.network import Network
 
 
 @dataclass(frozen=True)
-class QueuePlace:
+class RequestedQueue:
     """A channel's requested queue; ``where`` is the path to its limit in the scenario."""
 
     spec: QueueSpec
@@ -31,7 +31,7 @@ class Layout:
     """
 
     network: Network
-    queues: dict[str, QueuePlace]
+    queues: dict[str, RequestedQueue]
     scenario_paths: dict[str, Path] = field(default_factory=dict)
     drawn: bool = False
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from pydantic import Field
 
-from orchestrator.kinds.fields import MAX_FLOWS, Path, Slug, Strict
+from orchestrator.kinds.fields import MAX_PAIRS, Path, Slug, Strict
 from orchestrator.network import Group, Network
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.units import format_time
@@ -29,7 +29,7 @@ class HostGroup(Strict):
     """Pairs of hosts with the same access links; source i talks to sink i."""
 
     name: Slug = Field(description="unique; the hosts are <name>_src<i> and <name>_dst<i>")
-    hosts: int = Field(default=1, ge=1, le=MAX_FLOWS, description="pairs of a source and a sink")
+    hosts: int = Field(default=1, ge=1, le=MAX_PAIRS, description="pairs of a source and a sink")
     access: Access | None = Field(
         default=None,
         description="the link of each host; the topology's `access` when not given. A group with "
@@ -51,7 +51,7 @@ class HostGroup(Strict):
 
 
 @dataclass(frozen=True)
-class Stage:
+class RouterLink:
     """A link between two adjacent routers; ``where`` is the path to it in the topology."""
 
     name: str
@@ -60,7 +60,7 @@ class Stage:
 
 
 @dataclass(frozen=True)
-class Member:
+class PlacedGroup:
     """A group, and the routers (from 0) at which each block of its ``hosts`` enters and leaves."""
 
     group: HostGroup
@@ -83,14 +83,14 @@ class Chain:
     """
 
     routers: Sequence[str]
-    stages: Sequence[Stage]
-    members: Sequence[Member]
+    stages: Sequence[RouterLink]
+    members: Sequence[PlacedGroup]
     access: Access | None = None
 
     def problems(self) -> Iterator[Problem]:
         """Yield (path in the topology, message) of faults that involve several values."""
-        if sum(member.group.hosts * len(member.spans) for member in self.members) > MAX_FLOWS:
-            yield ("groups",), f"more than {MAX_FLOWS} pairs of hosts"
+        if sum(member.group.hosts * len(member.spans) for member in self.members) > MAX_PAIRS:
+            yield ("groups",), f"more than {MAX_PAIRS} pairs of hosts, the most that was run"
             return
         for number, member in enumerate(self.members):
             for path, message in self._group_problems(member):
@@ -139,7 +139,7 @@ class Chain:
             return ("rtt",), Access()
         return (), self.access
 
-    def _group_problems(self, member: Member) -> Iterator[Problem]:
+    def _group_problems(self, member: PlacedGroup) -> Iterator[Problem]:
         group = member.group
         for key in ("source_access", "sink_access"):
             path, access = self._side(group, key)

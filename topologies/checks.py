@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from orchestrator.kinds.fields import Path
 from orchestrator.kinds.losses import MAX_STATES
 from orchestrator.network import Channel, Network
-from orchestrator.protocol.frames import DEFAULT_MTU_BYTES
+from orchestrator.protocol.links.frames import DEFAULT_MTU_BYTES
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.units import format_time
 from topologies.links import DIRECTIONS

@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from orchestrator.kinds.fields import MAX_FLOWS, DelayBothWays, Path, Slug, Strict, located
+from orchestrator.kinds.fields import MAX_PAIRS, DelayBothWays, Path, Slug, Strict, located
 from orchestrator.network import Group, Network
 from orchestrator.suggestions import suggest
 from orchestrator.units import shown
@@ -62,7 +62,7 @@ class Custom(Topology):
     """Hosts, routers and links written out."""
 
     kind: Literal["custom"] = Field(description="every node and link written out")
-    hosts: list[Slug] = Field(min_length=1, max_length=2 * MAX_FLOWS, description="unique names")
+    hosts: list[Slug] = Field(min_length=1, max_length=2 * MAX_PAIRS, description="unique names")
     routers: list[Slug] = Field(default_factory=list, description="unique names")
     links: list[CustomLink] = Field(min_length=1, description="between hosts and routers")
     groups: list[CustomGroup] = Field(min_length=1, description="which hosts talk to each other")

@@ -16,7 +16,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from topologies.chain import Chain, HostGroup, Member, Stage
+from topologies.chain import Chain, HostGroup, PlacedGroup, RouterLink
 from topologies.links import Access, Bottleneck
 from topologies.rows import RowTopology
 
@@ -33,6 +33,6 @@ class Dumbbell(RowTopology):
 
     def _chain(self) -> Chain:
         """Return the row: switches s1 and s2, the link ``bottleneck``, a link for each host."""
-        stage = Stage("bottleneck", self.bottleneck, ("bottleneck",))
-        members = [Member(group, ((0, 1),)) for group in self.groups]
+        stage = RouterLink("bottleneck", self.bottleneck, ("bottleneck",))
+        members = [PlacedGroup(group, ((0, 1),)) for group in self.groups]
         return Chain(("s1", "s2"), (stage,), members, self.access)

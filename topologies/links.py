@@ -37,7 +37,7 @@ from orchestrator.kinds.losses.independent import Independent
 from orchestrator.kinds.queues import QueueBothWays
 from orchestrator.kinds.queues.droptail import DropTail
 from orchestrator.network import Channel, DirectionName, Link, Policer, Trace
-from orchestrator.protocol.frames import (
+from orchestrator.protocol.links.frames import (
     DEFAULT_MTU_BYTES,
     ETHERNET_BYTES,
     LEAST_MTU_BYTES,
@@ -45,7 +45,7 @@ from orchestrator.protocol.frames import (
 )
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.units import Limit, parse_limit
-from topologies.base import QueuePlace
+from topologies.base import RequestedQueue
 
 DIRECTIONS: tuple[DirectionName, DirectionName] = ("forward", "reverse")
 ACCESS_LIMIT = Limit(packets=100_000)
@@ -296,7 +296,7 @@ class Links:
 
     def __init__(self) -> None:
         self.links: list[Link] = []
-        self.queues: dict[str, QueuePlace] = {}
+        self.queues: dict[str, RequestedQueue] = {}
         self.scenario_paths: dict[str, Path] = {}
 
     def add(
@@ -335,7 +335,7 @@ class Links:
                     else DropTail(limit=ACCESS_LIMIT)
                 )
                 place = (*where, "queue", direction, "limit")
-                self.queues[f"{name}:{direction}"] = QueuePlace(queue, place)
+                self.queues[f"{name}:{direction}"] = RequestedQueue(queue, place)
         self.links.append(Link(name, a, b, channels["forward"], channels["reverse"]))
         self.scenario_paths[name] = where
 

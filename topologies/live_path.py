@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from orchestrator.kinds.fields import MAX_FLOWS, Slug, Strict, located
+from orchestrator.kinds.fields import MAX_PAIRS, Slug, Strict, located
 from orchestrator.network import Channel, Group, Link, Network
 from topologies.base import Layout, Topology
 
@@ -26,7 +26,7 @@ class LiveGroup(Strict):
     """Pairs of hosts; source i talks to sink i."""
 
     name: Slug = Field(description="unique; the hosts are <name>_src<i> and <name>_dst<i>")
-    hosts: int = Field(default=1, ge=1, le=MAX_FLOWS, description="pairs of a source and a sink")
+    hosts: int = Field(default=1, ge=1, le=MAX_PAIRS, description="pairs of a source and a sink")
 
 
 class LivePath(Topology):
@@ -41,8 +41,8 @@ class LivePath(Topology):
 
     @model_validator(mode="after")
     def _few(self) -> LivePath:
-        if sum(group.hosts for group in self.groups) > MAX_FLOWS:
-            raise located([(("groups",), f"more than {MAX_FLOWS} pairs of hosts")])
+        if sum(group.hosts for group in self.groups) > MAX_PAIRS:
+            raise located([(("groups",), f"more than {MAX_PAIRS} pairs of hosts")])
         return self
 
     def layout(self, _seed: int) -> Layout:

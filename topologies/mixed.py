@@ -17,7 +17,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from topologies.chain import Chain, HostGroup, Member, Problem, Stage
+from topologies.chain import Chain, HostGroup, PlacedGroup, Problem, RouterLink
 from topologies.links import Access, Bottleneck
 from topologies.rows import RowTopology
 
@@ -47,13 +47,13 @@ class Mixed(RowTopology):
     def _chain(self) -> Chain:
         """Return the row: n1 to n5, links wired1, wired2, bottleneck, wireless, one a host."""
         stages = (
-            Stage("wired1", self.wired, ("wired",)),
-            Stage("wired2", self.wired, ("wired",)),
-            Stage("bottleneck", self.bottleneck, ("bottleneck",)),
-            Stage("wireless", self.wireless, ("wireless",)),
+            RouterLink("wired1", self.wired, ("wired",)),
+            RouterLink("wired2", self.wired, ("wired",)),
+            RouterLink("bottleneck", self.bottleneck, ("bottleneck",)),
+            RouterLink("wireless", self.wireless, ("wireless",)),
         )
         members = [
-            Member(group, ((_ROUTERS.index(group.enter), _ROUTERS.index(group.leave)),))
+            PlacedGroup(group, ((_ROUTERS.index(group.enter), _ROUTERS.index(group.leave)),))
             for group in self.groups
         ]
         return Chain(_ROUTERS, stages, members, self.access)

@@ -30,7 +30,7 @@ from pydantic import (
 from orchestrator.kinds.fields import Path
 from orchestrator.suggestions import suggest
 from orchestrator.units import shown
-from topologies.chain import Chain, HostGroup, Member, Problem, Stage
+from topologies.chain import Chain, HostGroup, PlacedGroup, Problem, RouterLink
 from topologies.links import Access, Bottleneck
 from topologies.rows import RowTopology
 
@@ -96,20 +96,20 @@ class ParkingLot(RowTopology):
     )
     groups: list[RoutedGroup] = Field(min_length=1, description="hosts by where they send")
 
-    def _stages(self) -> list[Stage]:
+    def _stages(self) -> list[RouterLink]:
         segments: list[tuple[Path, Segment]] = (
             [(("hops", i), each) for i, each in enumerate(self.hops)]
             if isinstance(self.hops, list)
             else [(("hops",), self.hops)]
         )
         row = [(where, segment) for where, segment in segments for _ in range(segment.count)]
-        return [Stage(f"hop{n}", spec, where) for n, (where, spec) in enumerate(row, start=1)]
+        return [RouterLink(f"hop{n}", spec, where) for n, (where, spec) in enumerate(row, start=1)]
 
     def _chain(self) -> Chain:
         """Return the row: routers r1 to r<N+1>, links hop1 to hop<N>, a link for each host."""
         stages = self._stages()
         routers = [f"r{n}" for n in range(1, len(stages) + 2)]
-        members = [Member(group, _spans(group, len(stages))) for group in self.groups]
+        members = [PlacedGroup(group, _spans(group, len(stages))) for group in self.groups]
         return Chain(routers, stages, members, self.access)
 
     def _span_problems(self) -> Iterator[Problem]:

@@ -16,7 +16,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from topologies.chain import Chain, HostGroup, Member, Stage
+from topologies.chain import Chain, HostGroup, PlacedGroup, RouterLink
 from topologies.links import Access, Bottleneck
 from topologies.rows import RowTopology
 
@@ -45,8 +45,8 @@ class RttSplit(RowTopology):
     def _chain(self) -> Chain:
         """Return the row: routers n1 to n3, links ``first`` and ``second``, one a host."""
         stages = (
-            Stage("first", self.first, ("first",)),
-            Stage("second", self.second, ("second",)),
+            RouterLink("first", self.first, ("first",)),
+            RouterLink("second", self.second, ("second",)),
         )
-        members = [Member(group, ((_ROUTERS.index(group.enter), 2),)) for group in self.groups]
+        members = [PlacedGroup(group, ((_ROUTERS.index(group.enter), 2),)) for group in self.groups]
         return Chain(_ROUTERS, stages, members, self.access)

@@ -19,7 +19,7 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.kinds.fields import DelayBothWays
-from topologies.chain import Chain, HostGroup, Member, Stage
+from topologies.chain import Chain, HostGroup, PlacedGroup, RouterLink
 from topologies.links import Access, Bottleneck, QueuedLink
 from topologies.rows import RowTopology
 
@@ -56,6 +56,6 @@ class Satellite(RowTopology):
 
     def _chain(self) -> Chain:
         """Return the row: ground1 and ground2, the link ``satellite``, a link for each host."""
-        stage = Stage("satellite", self.satellite.bottleneck(), ("satellite",))
-        members = [Member(group, ((0, 1),)) for group in self.groups]
+        stage = RouterLink("satellite", self.satellite.bottleneck(), ("satellite",))
+        members = [PlacedGroup(group, ((0, 1),)) for group in self.groups]
         return Chain(("ground1", "ground2"), (stage,), members, self.access)

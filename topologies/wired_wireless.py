@@ -21,7 +21,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from topologies.chain import Chain, HostGroup, Member, Stage
+from topologies.chain import Chain, HostGroup, PlacedGroup, RouterLink
 from topologies.links import Access, Bottleneck
 from topologies.rows import RowTopology
 
@@ -50,8 +50,8 @@ class WiredWireless(RowTopology):
     def _chain(self) -> Chain:
         """Return the row: r1, r2 and ap, links ``wired`` and ``wireless``, a link a host."""
         stages = (
-            Stage("wired", self.wired, ("wired",)),
-            Stage("wireless", self.wireless, ("wireless",)),
+            RouterLink("wired", self.wired, ("wired",)),
+            RouterLink("wireless", self.wireless, ("wireless",)),
         )
-        members = [Member(group, ((0, _ROUTERS.index(group.leave)),)) for group in self.groups]
+        members = [PlacedGroup(group, ((0, _ROUTERS.index(group.leave)),)) for group in self.groups]
         return Chain(_ROUTERS, stages, members, self.access)

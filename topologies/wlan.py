@@ -35,11 +35,11 @@ from pydantic import Field, ValidationInfo, field_validator
 from orchestrator.kinds.fields import DelayBothWays, Rate, RateBothWays, Strict, Time
 from orchestrator.kinds.losses import LossSpec
 from orchestrator.kinds.queues import QueueBothWays
-from orchestrator.protocol.frames import FRAME_BYTES
-from orchestrator.protocol.netem import IndependentLoss
+from orchestrator.protocol.links.frames import FRAME_BYTES
+from orchestrator.protocol.links.netem import IndependentLoss
 from orchestrator.units import format_rate
 from topologies.base import Layout
-from topologies.chain import Chain, HostGroup, Member, Stage
+from topologies.chain import Chain, HostGroup, PlacedGroup, RouterLink
 from topologies.dcf import PHYS, Attempt, Standard, Station, received_dbm, snr
 from topologies.links import Access, Bottleneck
 from topologies.rows import RowTopology
@@ -259,9 +259,9 @@ class Wlan(RowTopology):
         rate_bps = link.state(0.0)[0] if link.coherence else link.blended[0]
         rate = RateBothWays.model_validate(format_rate(rate_bps))
         spec = Bottleneck(rate=rate, delay=link.delay, queue=link.queue)
-        members = [Member(_beside_the_air(group), ((0, 1),)) for group in self.groups]
+        members = [PlacedGroup(_beside_the_air(group), ((0, 1),)) for group in self.groups]
         return Chain(
-            ("cell", "ap"), (Stage("wireless", spec, ("wireless",)),), members, self.access
+            ("cell", "ap"), (RouterLink("wireless", spec, ("wireless",)),), members, self.access
         )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from web.app import create_app
+from web.http.token import read_token
 from web.server import serve
-from web.token import read_token
 
 __all__ = ["create_app", "read_token", "serve"]

@@ -9,28 +9,21 @@ from flask import Flask, Response, g, jsonify, make_response, render_template, r
 from werkzeug.exceptions import HTTPException
 
 from orchestrator.errors import StoreError, UsageError
-from results.database import Tell, say_nothing
-from results.metric_rows import MetricCache
-from web import (
-    api,
-    api_details,
-    api_document,
-    api_experiments,
-    api_papers,
-    claims,
-    editing,
-    formats,
-    pages,
-    reader,
-    security,
-    several,
-)
-from web.cache import CACHE, Cache
-from web.curves import curves
-from web.experiments import experiments
-from web.live import STREAMS, Streams, live
+from results.schema.database import Tell, say_nothing
+from results.store.metric_rows import MetricCache
+from web import pages
+from web.api import details, document_route, papers, runs
+from web.api import experiments as api_experiments
+from web.api.curves import curves
+from web.charts import cells
+from web.html import formats
+from web.http import reader, security
+from web.http.cache import CACHE, Cache
+from web.http.streams import STREAMS, Streams
+from web.pages import editing
+from web.views import claim_evidence
 
-API = (api.api, curves, api_details.details, api_experiments.experiments, api_papers.papers)
+API = (runs.api, curves, details.details, api_experiments.experiments, papers.papers)
 """The parts of the JSON API."""
 
 
@@ -50,7 +43,7 @@ def create_app(
 
     With ``edit`` the pages have forms for notes and tags, which open the store for writing for the
     length of one change. The ``Host`` header must name loopback then, with a token, too. The first
-    change migrates a store of an older schema, of which ``tell`` is told.
+    change migrates a store of an earlier schema, of which ``tell`` is told.
 
     Raises:
         UsageError: the token is too short or cannot stand in an address.
@@ -59,18 +52,16 @@ def create_app(
     app.config[reader.DB] = Path(db)
     app.config[CACHE] = Cache()
     app.config[reader.METRIC_CACHE] = MetricCache()
-    app.config[claims.FOLDER] = claims.USUAL
+    app.config[claim_evidence.FOLDER] = claim_evidence.USUAL
     app.config[STREAMS] = Streams()
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     formats.register(app)
+    cells.register(app)
     security.protect(app, token, hosts, {editing.NAME} if edit else ())
-    app.register_blueprint(experiments)
-    app.register_blueprint(pages.pages)
-    app.register_blueprint(live)
-    app.register_blueprint(several.several)
-    app.register_blueprint(claims.claims)
-    api_document.register(app, API, needs_token=token is not None)
+    for blueprint in pages.blueprints():
+        app.register_blueprint(blueprint)
+    document_route.register(app, API, needs_token=token is not None)
     if edit:
         editing.register(app, tell)
     app.register_error_handler(StoreError, _store_error)

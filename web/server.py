@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import ipaddress
+import logging
 import socket
 import sys
 import threading
@@ -15,7 +16,7 @@ from orchestrator import plaintext
 from orchestrator.errors import UsageError
 from results.statistics.estimates import CONFIDENCE, student
 from web.app import create_app
-from web.capacity import make_server
+from web.http.capacity import make_server
 
 
 def serve(
@@ -40,6 +41,8 @@ def serve(
         what = "dashboard, which writes notes and tags," if edit else "dashboard"
         say(f"{what} of {db}: {address(listener, token)}")
         server = make_server(app, listener)
+        # That requests wait for each other is no news, and standard error is for faults.
+        logging.getLogger("waitress.queue").setLevel(logging.ERROR)
         # Only now: what cannot be served loads nothing, and the first answer waits for no import.
         threading.Thread(target=load_ahead, args=(app,), daemon=True).start()
         server.run()
@@ -73,13 +76,13 @@ def listen(host: str, port: int, token: str | None, edit: bool = False) -> socke
         raise UsageError(f"port {port} is not one of 1 to 65535, or 0 for any free one")
     looked_up = "127.0.0.1" if host.lower() in ("localhost", "localhost.") else host
     try:
-        found = socket.getaddrinfo(
+        addresses = socket.getaddrinfo(
             looked_up or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
     except (OSError, OverflowError, UnicodeError) as error:
         raise UsageError(f"cannot listen on {host}:{port}: {error}") from error
     # One address is served; of those of a name the IPv4 one, which every browser tries.
-    family, _, _, _, where = min(found, key=lambda one: one[0] != socket.AF_INET)
+    family, _, _, _, where = min(addresses, key=lambda candidate: candidate[0] != socket.AF_INET)
     is_loopback = ipaddress.ip_address(str(where[0]).partition("%")[0]).is_loopback
     if edit and not is_loopback:
         raise UsageError(

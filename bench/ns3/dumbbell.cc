@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: GPL-2.0-only
 // The dumbbell of bench/cases.py in ns-3: CUBIC flows, drop-tail, samples written to a file.
 //
 // What the scenario leaves open is as ns-3 has it by default: applications that write 512 bytes at a

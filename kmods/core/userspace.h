@@ -33,6 +33,11 @@ typedef __s64 s64;
 	type __b = (b);			\
 	__a > __b ? __a : __b; })
 
+static inline int fls64(u64 x)
+{
+	return x ? 64 - __builtin_clzll(x) : 0;
+}
+
 static inline u64 div64_u64(u64 a, u64 b)
 {
 	return a / b;

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-2.0-only
 """Measure the branch coverage of the core headers: print a table, exit with 1 below 100%.
 
 Every header is compiled into the test program without optimisation. The table sums gcov's branches

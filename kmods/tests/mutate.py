@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-2.0-only
 """Change each numeric constant of the core headers, one at a time: some test must fail.
 
 One mutant has the constant plus one, a second one the constant minus one. 0 has only the first.
@@ -55,14 +54,14 @@ def mutants() -> Iterator[Mutant]:
         if path.name in NOT_MUTATED:
             continue
         text = path.read_text(encoding="utf-8")
-        code = COMMENT.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
-        for found in NUMBER.finditer(code):
-            value, suffix = int(found[1], 0), found[2]
-            line = text.count("\n", 0, found.start()) + 1
+        code = COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+        for match in NUMBER.finditer(code):
+            value, suffix = int(match[1], 0), match[2]
+            line = text.count("\n", 0, match.start()) + 1
             for changed in {value + 1, max(value - 1, 0)} - {value}:
                 new = f"{changed}{suffix}"
-                mutated = text[: found.start()] + new + text[found.end() :]
-                yield Mutant(path.name, line, found[0], new, mutated)
+                mutated = text[: match.start()] + new + text[match.end() :]
+                yield Mutant(path.name, line, match[0], new, mutated)
 
 
 def tests_of(header: str) -> list[str]:
@@ -81,7 +80,7 @@ def _included(path: Path) -> dict[str, int]:
         fresh = names - set(depths)
         depths |= dict.fromkeys(fresh, max(depths.values(), default=-1) + 1)
         places = [folder / name for name in fresh for folder in (CORE, HERE)]
-        files = [place for place in places if place.is_file()]
+        files = [candidate for candidate in places if candidate.is_file()]
     return depths
 
 
@@ -129,9 +128,9 @@ def main(root: Path) -> int:
         return 1
     how: Counter[str | None] = Counter()
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for mutant, said in pool.map(judge, enumerate(mutants())):
-            how[said] += 1
-            if said is None:
+        for mutant, killer in pool.map(judge, enumerate(mutants())):
+            how[killer] += 1
+            if killer is None:
                 print(f"core/{mutant.header}:{mutant.line}: {mutant.old} -> {mutant.new} unnoticed")
     total = sum(how.values())
     counts = ", ".join(f"{how[name]} {name}" for name in (FAILS, DOES_NOT_COMPILE, DOES_NOT_END))

@@ -19,6 +19,7 @@
 #include "test_prr.c"
 #include "test_figures.c"
 #include "test_chosen.c"
+#include "test_sojourn.c"
 
 static const struct test {
 	const char *name;
@@ -35,6 +36,7 @@ static const struct test {
 	{ "prr", test_prr },
 	{ "figures", test_figures },
 	{ "chosen", test_chosen },
+	{ "sojourn", test_sojourn },
 	{ NULL, NULL },
 };
 

@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-2.0-only
 """Run the tests of the core headers: with sanitizers, for branch coverage, and with mutants."""
 
 from __future__ import annotations
@@ -22,6 +21,7 @@ TESTS = (
     "prr",
     "figures",
     "chosen",
+    "sojourn",
 )
 
 
@@ -64,7 +64,7 @@ def test_the_tests_take_every_branch_of_the_headers(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stdout + ran.stderr
 
 
-@pytest.mark.build
+@pytest.mark.long
 def test_a_test_fails_for_every_changed_constant(tmp_path: Path) -> None:
     ran = subprocess.run(
         [sys.executable, str(HERE / "mutate.py"), str(tmp_path / "mutants")],

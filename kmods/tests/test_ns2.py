@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-2.0-only
 """Validate the simulation of ns-2's senders, and fix what it says of Westwood 2's estimate."""
 
 from __future__ import annotations

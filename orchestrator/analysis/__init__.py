@@ -1,8 +1,14 @@
-"""Stored experiments as pandas data frames, for notebooks and scripts.
+"""Runs and stored experiments for notebooks and scripts, as pandas data frames.
 
 ::
 
     import orchestrator.analysis as oa
+
+    oa.plan("scenarios/bbr-vs-cubic.yaml").description.estimated_wall_s
+    oa.run("scenarios/bbr-vs-cubic.yaml", jobs=2)
+    oa.verify("last").same
+    oa.reproduce("westwoodplus:W3").verdicts
+    oa.report("bbr-vs-cubic", folder="report")
 
     with oa.open("results/runs.db") as results:
         results.summary("bbr-vs-cubic", "goodput_bps")
@@ -24,31 +30,60 @@ from typing import Any, Literal, Self
 import numpy as np
 import pandas as pd
 
+from orchestrator.analysis.use_cases import (
+    export,
+    judge,
+    merge,
+    plan,
+    plot,
+    report,
+    reproduce,
+    run,
+    verify,
+)
 from orchestrator.errors import StoreError, UsageError
 from orchestrator.recording.model import RECEIVER, SENDER
-from results import DEFAULT_DB, tidy
-from results.axes import shown
-from results.experiments import Experiment, find
-from results.experiments import experiments as experiments_of
-from results.observations import ValueSelection
+from results import DEFAULT_DB
+from results.documents import run_document
+from results.experiment.experiments import Experiment, find
+from results.experiment.experiments import experiments as experiments_of
+from results.experiment.model import QuantileSummary
+from results.experiment.observations import ValueSelection
+from results.experiment.summary import summarise
+from results.matrix.axes import Axis, axes, shown, with_labels
+from results.records.model import Variant
+from results.runs import listing
 from results.statistics.drift import PARTS
-from results.store import Store
-from results.summary import summarise
-from results.summary_csv import percent
+from results.store.store import Store
+from results.tables import experiment_table
+from results.tables.experiment_table import axis_columns
+from results.tables.summary_csv import COVERAGE, percent
 
-__all__ = ["Results", "StoreError", "UsageError", "open"]
+__all__ = [
+    "Results", "StoreError", "UsageError", "export", "judge", "merge", "open", "plan", "plot",
+    "report", "reproduce", "run", "verify",
+]  # fmt: skip
 
 End = Literal["sender", "receiver"]
 _ENDS = {"sender": SENDER, "receiver": RECEIVER}
 
 
 def open(path: str | Path = DEFAULT_DB) -> Results:  # noqa: A001 - as gzip.open
-    """Open a store for reading; StoreError when there is none."""
+    """Open a results database for reading, and return its experiments and runs as data frames.
+
+    ::
+
+        with oa.open("results/runs.db") as results:
+            results.experiments()
+
+    Raises:
+        StoreError: there is none.
+    """
     return Results(Store.open_read_only(Path(path)))
 
 
 class Results:
-    """An open store; close it, or use it in ``with``."""
+    """An open results database as data frames; close it, or use it in ``with``."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -73,37 +108,55 @@ class Results:
         return pd.DataFrame(
             [
                 {
-                    "name": each.name,
-                    "identity": each.identity,
-                    "axes": [axis.label for axis in each.axes()],
-                    "runs": len(each.rows),
-                    "newest": pd.Timestamp(each.newest.started_utc),
+                    "name": experiment.name,
+                    "identity": experiment.identity,
+                    "axes": [axis.label for axis in experiment.axes()],
+                    "runs": len(experiment.rows),
+                    "newest": pd.Timestamp(experiment.newest.started_utc),
                 }
-                for each in experiments_of(self._store)
+                for experiment in experiments_of(self._store)
             ]
         )
 
     def runs(self, experiment: str | None = None) -> pd.DataFrame:
-        """Return a row for each run, of all experiments or of one, with the run's own metrics."""
-        kept = None if experiment is None else {row.id for row in self._experiment(experiment).rows}
+        """Return a row for each run, of all experiments or of one, with the run's own metrics.
+
+        ::
+
+            results.runs("bbr-vs-cubic")[["id", "verdict", "utilisation"]]
+
+        Each axis has a column under its label, with the values as in the scenario. An axis of
+        numbers has a second one with them, such as ``limit [BDP]``.
+        """
+        chosen = [self._experiment(experiment)] if experiment else experiments_of(self._store)
+        variants = {row.id: row.variant for of_store in chosen for row in of_store.rows}
+        there = axes(list(variants.values()))
         listed = [
-            {**{key: run[key] for key in run if key != "metrics"}, **run["metrics"]}
-            for run in self._store.listing()["runs"]
-            if kept is None or run["id"] in kept
-        ]
+            {**axis_columns(variants[run["id"]], there),
+             **{key: run[key] for key in run if key != "metrics"}, **run["metrics"]}
+            for run in map(run_document.listed, listing.read(self._store))
+            if run["id"] in variants
+        ]  # fmt: skip
         return pd.DataFrame(listed)
 
     def flows(self, experiment: str) -> pd.DataFrame:
-        """Return a row for each run and flow, with the metrics of the whole run."""
-        found = self.windows(experiment)
-        return found[(found["window"] == "") & (found["flow"] != "")].reset_index(drop=True)
+        """Return a row for each run and flow, with the metrics of the whole run.
+
+        ::
+
+            results.flows("bbr-vs-cubic").groupby("flow")["goodput_bps"].mean()
+
+        Of a repetition that was made again, as by ``run --verify``, the newest run alone is there.
+        """
+        rows = self.windows(experiment)
+        return rows[(rows["window"] == "") & (rows["flow"] != "")].reset_index(drop=True)
 
     def windows(self, experiment: str) -> pd.DataFrame:
-        """Return a row for each run, window and flow; see ``results.tidy``.
+        """Return a row for each run, window and flow; see ``results.tables.experiment_table``.
 
         ``window`` is empty for the whole run, and ``flow`` in the rows of the run itself.
         """
-        return pd.DataFrame(list(tidy.rows(self._store, self._experiment(experiment))))
+        return pd.DataFrame(list(experiment_table.rows(self._store, self._experiment(experiment))))
 
     def summary(
         self,
@@ -115,12 +168,19 @@ class Results:
         flows: bool = False,
         quantiles: Sequence[float] = (),
     ) -> pd.DataFrame:
-        """Return a row for each variant, flow entry and metric.
+        """Return a row for each variant, flow entry and metric, with its mean over repetitions.
+
+        ::
+
+            results.summary("bbr-vs-cubic", "goodput_bps", where=["limit=1bdp"], quantiles=[0.9])
 
         Columns: the axes, ``flow`` (None for the whole run), ``link``, ``metric``, ``mean``,
-        ``low``, ``high`` (95%), ``sd``, ``n``, ``drifting``, ``unfaithful``, ``failed``. Each of
-        ``quantiles``, such as 0.9, adds ``90%``, ``90% low`` and ``90% high``. The arguments are
-        the options of ``orchestrator summary``.
+        ``low``, ``high`` (95%), ``sd``, ``n``, ``of``, ``flows_n``, ``flows_of``, ``finished``,
+        ``drifting``, ``unfaithful``, ``failed``. ``n`` of ``of`` runs have a value, and
+        ``flows_n`` of ``flows_of`` flows; ``finished`` is the share of transfers that ended, of
+        metrics that only these have (see ``results.experiment.summary``). Each of ``quantiles``,
+        such as 0.9, adds ``90%``, ``90% low`` and ``90% high``. The arguments are the options of
+        ``orchestrator summary``.
 
         Raises:
             UsageError: a quantile is not between 0 and 1.
@@ -128,17 +188,19 @@ class Results:
         for share in quantiles:
             if not 0 < share < 1:
                 raise UsageError(f"quantiles: {share!r} is not between 0 and 1, such as 0.9")
-        wanted = ValueSelection(metrics, window, where, entries, flows, PARTS)
-        document = summarise(self._store, self._experiment(experiment), wanted, quantiles=quantiles)
-        keys = ("mean", "low", "high", "sd", "n", "drifting")
+        selection = ValueSelection(metrics, window, where, entries, flows, PARTS)
+        summary = summarise(
+            self._store, self._experiment(experiment), selection, quantiles=quantiles
+        )
+        keys = ("mean", "low", "high", "sd", "n", *COVERAGE, "drifting")
         return pd.DataFrame(
             [
-                {**_axes(document, row), "flow": row["flow"], "link": row["link"], "metric": name,
-                 **{key: metric[key] for key in keys},
-                 "unfaithful": row["left_out"]["unfaithful"], "failed": row["left_out"]["failed"],
-                 **_quantiles(metric["quantiles"])}
-                for row in document["rows"]
-                for name, metric in row["metrics"].items()
+                {**_shown(row.variant, summary.axes), "flow": row.flow, "link": row.link,
+                 "metric": name, **{key: getattr(metric, key) for key in keys},
+                 "unfaithful": row.left_out.unfaithful, "failed": row.left_out.failed,
+                 **_quantiles(metric.quantiles)}
+                for row in summary.rows
+                for name, metric in row.metrics.items()
             ]
         )  # fmt: skip
 
@@ -147,46 +209,76 @@ class Results:
         experiment: str,
         *metrics: str,
         by: Sequence[str] = (),
+        compare: Sequence[str] = (),
         window: str = "",
         where: Sequence[str] = (),
+        entries: Sequence[str] = (),
     ) -> pd.DataFrame:
-        """Return the differences ``b - a``, with intervals, p and Holm's p.
+        """Return the differences ``b - a`` of means, with intervals, p and what they show.
 
-        ``method`` is "paired", or "welch" for variants without a common seed.
+        ::
 
-        ``by`` names the axes whose values are compared, as in ``orchestrator summary --by``.
+            results.differences("bbr-vs-cubic", "goodput_bps", compare=["bbr,cubic"])
+
+        ``label`` says what the interval from ``low_family`` to ``high_family`` shows. The intervals
+        of a family hold together with 95% (see ``results.experiment.contrasts``); ``low`` and
+        ``high`` are of 95% each. ``method`` is "paired", or "welch" for variants without a common
+        seed.
+
+        The arguments are the options of ``orchestrator summary``: ``by`` names the axes whose
+        values are compared, and each of ``compare`` names, with commas between.
         """
-        wanted = ValueSelection(metrics, window, where)
-        document = summarise(self._store, self._experiment(experiment), wanted, by)
+        selection = ValueSelection(metrics, window, where, entries)
+        chosen = self._experiment(experiment)
+        summary = summarise(self._store, chosen, selection, by, compare=compare)
         return pd.DataFrame(
             [
-                {**_axes(document, each), **{key: each[key] for key in each if key != "variant"}}
-                for each in document["differences"]
+                {**_shown(difference.variant, summary.axes),
+                 **{key: value for key, value in vars(difference).items() if key != "variant"}}
+                for difference in summary.differences
             ]
-        )
+        )  # fmt: skip
 
     def samples(self, run: str, flow: str | int, end: End = "sender") -> pd.DataFrame:
-        """Return the TCP samples of one end of a flow, a row a sample, with ``time_s``."""
+        """Return the TCP samples of one end of a flow, a row a sample.
+
+        ::
+
+            results.samples("last", "bbr").plot(x="time_s", y="snd_cwnd_segments")
+
+        ``time_s`` counts from the start of traffic. The other columns are those of tcp_info, with
+        their units in their names (docs/metrics.md).
+        """
         if end not in _ENDS:
             raise UsageError(f"end {end!r}: choose sender or receiver")
         loaded = self._store.load(run)
         return _frame(loaded.tcp(flow, _ENDS[end]))
 
     def queue(self, run: str, queue: str | int) -> pd.DataFrame:
-        """Return the samples of a queue, a row a sample, with ``time_s``.
+        """Return the samples of a queue, a row a sample, with ``time_s`` since traffic began.
+
+        ::
+
+            results.queue("last", "bottleneck:forward:queue")["backlog_packets"].max()
 
         It is named by its index or as in ``StoredRun.queues``: ``bottleneck:forward:queue``.
         """
         return _frame(self._store.load(run).queue_samples(queue))
 
     def transfers(self, run: str, flow: str | int) -> pd.DataFrame:
-        """Return the transfers of a flow that makes many: start, end and bytes of each."""
-        found = self._store.load(run).transfers(flow)
+        """Return the transfers of a flow that makes many: start and end in s, and bytes of each.
+
+        ::
+
+            transfers = results.transfers("last", "web")
+            (transfers["end_s"] - transfers["start_s"]).median()
+        """
+        columns = self._store.load(run).transfers(flow)
         return pd.DataFrame(
             {
-                "start_s": found["start_ns"] / 1e9,
-                "end_s": np.asarray(found["end_ns"], np.float64) / 1e9,
-                "bytes": found["bytes"],
+                "start_s": columns["start_ns"] / 1e9,
+                "end_s": np.asarray(columns["end_ns"], np.float64) / 1e9,
+                "bytes": columns["bytes"],
             }
         )
 
@@ -194,21 +286,17 @@ class Results:
         return find(self._store, text)[0]
 
 
-def _quantiles(found: Sequence[dict[str, Any]]) -> dict[str, float | None]:
+def _quantiles(quantiles: Sequence[QuantileSummary]) -> dict[str, float | None]:
     return {
-        f"{percent(each['share'])}{end}": each[key]
-        for each in found
-        for end, key in (("", "value"), (" low", "low"), (" high", "high"))
+        f"{percent(quantile.share)}{end}": value
+        for quantile in quantiles
+        for end, value in zip(("", " low", " high"), quantile.interval, strict=True)
     }
 
 
-def _axes(document: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+def _shown(variant: Variant, there: Sequence[Axis]) -> dict[str, str]:
     """Return the values of a variant by the labels of the axes."""
-    return {
-        axis["label"]: shown(row["variant"][axis["path"]])
-        for axis in document["axes"]
-        if axis["path"] in row["variant"]
-    }
+    return {label: shown(value) for label, value in with_labels(variant, there).items()}
 
 
 def _frame(columns: Any) -> pd.DataFrame:

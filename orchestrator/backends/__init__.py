@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from orchestrator.errors import UsageError
 
 if TYPE_CHECKING:
-    from orchestrator.backends.contract import Backend, BackendOptions, Examined, Traits
+    from orchestrator.backends.contract import Backend, BackendOptions, Examination, Traits
 
 MODULES = {
     "guest": "orchestrator.backends.guest",
@@ -50,11 +50,11 @@ def make(name: str, options: BackendOptions) -> Backend:
 
 def traits(name: str) -> Traits:
     """Return what the back end of that name can do."""
-    found: Traits = importlib.import_module(MODULES[name]).TRAITS
-    return found
+    declared: Traits = importlib.import_module(MODULES[name]).TRAITS
+    return declared
 
 
-def examine(name: str) -> Examined:
+def examine(name: str) -> Examination:
     """Return what the back end of that name found on this machine."""
-    found: Examined = importlib.import_module(MODULES[name]).examine()
-    return found
+    examination: Examination = importlib.import_module(MODULES[name]).examine()
+    return examination

@@ -55,9 +55,9 @@ def _content() -> bytes:
 
 
 def _all() -> Iterator[tuple[str, Module]]:
-    for source, place in bed_code():
+    for source, target in bed_code():
         if source.suffix == ".py":
-            yield from _module(source, place, place.removesuffix(".py").replace("/", "."))
+            yield from _module(source, target, target.removesuffix(".py").replace("/", "."))
     library = Path(sysconfig.get_path("stdlib"))
     if _SYSTEM in library.parents:
         for name in LIBRARY:
@@ -68,7 +68,7 @@ def _all() -> Iterator[tuple[str, Module]]:
         yield from _module(source, str(source), f"mininet.{source.stem}")
 
 
-def _module(source: Path, place: str, name: str) -> Iterator[tuple[str, Module]]:
+def _module(source: Path, target: str, name: str) -> Iterator[tuple[str, Module]]:
     """Yield a module's name and content, if there is byte code of its present source."""
     try:
         status = source.stat()
@@ -84,4 +84,4 @@ def _module(source: Path, place: str, name: str) -> Iterator[tuple[str, Module]]
     if content[:_HEADER_BYTES] != expected:
         return
     is_package = source.name == "__init__.py"
-    yield name.removesuffix(".__init__"), (is_package, place, content[_HEADER_BYTES:])
+    yield name.removesuffix(".__init__"), (is_package, target, content[_HEADER_BYTES:])

@@ -18,7 +18,7 @@ from typing import Protocol
 from guest.build_steps import Progress
 from orchestrator.compile.bounds import Bounds
 from orchestrator.decode.decode import TcpDecoder
-from orchestrator.decode.output import Output
+from orchestrator.decode.output import OutputFolder
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.recording.model import Recording
@@ -53,7 +53,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Examined:
+class Examination:
     """The result of a back end's ``examine()``, for ``orchestrator doctor``.
 
     ``absent`` says why the back end is not set up on this machine, which is no fault. It is empty
@@ -101,12 +101,12 @@ class RunContext:
         return self.folder / "console"
 
     @cached_property
-    def output(self) -> Output:
+    def output(self) -> OutputFolder:
         """The only access to the files that the bed writes in ``folder/out``.
 
         A back end whose bed runs as another user sets ``output.owner_uid`` before it starts.
         """
-        return Output(self.folder / "out", self.bounds, self.stopping)
+        return OutputFolder(self.folder / "out", self.bounds, self.stopping)
 
 
 @dataclass(frozen=True)

@@ -19,13 +19,13 @@ from orchestrator.backends.bed_code import PROJECT
 from orchestrator.backends.contract import (
     WATCHDOG_S,
     BackendOptions,
-    Examined,
+    Examination,
     Finding,
     Report,
     RunContext,
     Traits,
 )
-from orchestrator.backends.modules import Built, needed
+from orchestrator.backends.modules import ModuleBuilds, needed
 from orchestrator.backends.progress import ProgressMonitor
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, decoder
@@ -80,11 +80,11 @@ class Local:
         monitor = ProgressMonitor(
             "the bed", spec.duration_s, context.bounds.wall_s, self.watchdog_s
         )
-        words = [SYSTEM_PYTHON, "-B", "-m", "orchestrator.testbed.local", str(given), str(output)]
+        command = [SYSTEM_PYTHON, "-B", "-m", "orchestrator.testbed.local", str(given), str(output)]
         with (
             (folder / "console").open("wb") as console,
             process.started(
-                words, console, ENVIRONMENT, os.sched_getaffinity(0), stdin=subprocess.PIPE
+                command, console, ENVIRONMENT, os.sched_getaffinity(0), stdin=subprocess.PIPE
             ) as started,
         ):
             context.add_group(started.pid)
@@ -111,15 +111,15 @@ def make(_options: BackendOptions) -> Local:
     return Local()
 
 
-def examine() -> Examined:
+def examine() -> Examination:
     """Return what this machine lacks for any run at all."""
     if os.geteuid():
-        return Examined([], "needs root: sudo orchestrator doctor --backend local")
+        return Examination([], "needs root: sudo orchestrator doctor --backend local")
     try:
-        found = ask(ANY_RUN)
+        findings = ask(ANY_RUN)
     except MachineError as error:
-        return Examined([Finding("python", False, str(error).partition("\n")[0], error.fix)])
-    return Examined([Finding(**finding) for finding in found])
+        return Examination([Finding("python", False, str(error).partition("\n")[0], error.fix)])
+    return Examination([Finding(**finding) for finding in findings])
 
 
 def write_input(
@@ -135,10 +135,12 @@ def write_input(
     """
     provided = [
         ProvidedModule(name, need.parameters, {"parameters": need.parameters})
-        for name, need in needed(spec, Built()).items()
+        for name, need in needed(spec, ModuleBuilds()).items()
     ]
     document = bed_spec(spec, _memory_bytes() if memory_bytes is None else memory_bytes)
-    document["modules"] = [{"name": each.name, "parameters": each.parameters} for each in provided]
+    document["modules"] = [
+        {"name": module.name, "parameters": module.parameters} for module in provided
+    ]
     given = folder / "in"
     given.mkdir()
     (folder / "out").mkdir()
@@ -167,7 +169,7 @@ def needs(runs: Iterable[RunSpec]) -> examination.Needs:
                 )
             datagrams |= flow.transport == "udp"
         programs |= set(engines.programs(flow.engine for flow in spec.flows))
-        modules |= set(needed(spec, Built()))
+        modules |= set(needed(spec, ModuleBuilds()))
         if spec.network.switches:
             modules.add("openvswitch")
             programs |= set(SWITCH_PROGRAMS)
@@ -209,18 +211,18 @@ def ask(needs: examination.Needs) -> list[examination.Finding]:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MachineError(f"{SYSTEM_PYTHON} does not run: {error}", fix) from None
     if done.returncode:
-        said = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
-        raise MachineError(f"{SYSTEM_PYTHON} cannot look at this machine: {said[-1]}", fix)
-    found: list[examination.Finding] = json.loads(done.stdout)
-    return found
+        error_lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        raise MachineError(f"{SYSTEM_PYTHON} cannot look at this machine: {error_lines[-1]}", fix)
+    findings: list[examination.Finding] = json.loads(done.stdout)
+    return findings
 
 
 def require_all(findings: Iterable[examination.Finding], where: str = "this machine") -> None:
     """Raise MachineError, naming each thing that is not ok and its fix, unless all are."""
     missing = [finding for finding in findings if not finding["ok"]]
     if missing:
-        lines = [f"{each['name']}: {each['detail']}" for each in missing]
-        fixes = dict.fromkeys(each["fix"] for each in missing)
+        lines = [f"{finding['name']}: {finding['detail']}" for finding in missing]
+        fixes = dict.fromkeys(finding["fix"] for finding in missing)
         raise MachineError(
             f"{where} cannot run this in real time\n  " + "\n  ".join(lines), "; ".join(fixes)
         )

@@ -32,7 +32,7 @@ _BREAK_CYCLE = (
 
 
 @dataclass(frozen=True)
-class Built:
+class ModuleBuilds:
     """The modules built for a plan: ours, and those of users' folders.
 
     ``folders`` is keyed by the hash of the sources.
@@ -43,14 +43,14 @@ class Built:
 
 
 @dataclass(frozen=True)
-class Need:
+class NeededModule:
     """A module that flows need: its parameters, and the user's folder that it comes from."""
 
     parameters: str
     folder: Folder | None
 
 
-def build(runs: Sequence[RunSpec], kernel: GuestKernel, unconfined: bool) -> Built:
+def build(runs: Sequence[RunSpec], kernel: GuestKernel, unconfined: bool) -> ModuleBuilds:
     """Build the modules that links and flows of these runs need, unless they are cached.
 
     Raises:
@@ -62,7 +62,7 @@ def build(runs: Sequence[RunSpec], kernel: GuestKernel, unconfined: bool) -> Bui
     ours = kmods.build.ensure(kernel)
     compiler = compile_plainly if unconfined else building.compile_confined
     folders = {flow.module.sha256: flow.module for flow in flows if flow.module is not None}
-    built = Built(
+    built = ModuleBuilds(
         ours,
         {
             key: kmods.build.ensure_folder(kernel, folder, compiler)
@@ -74,7 +74,9 @@ def build(runs: Sequence[RunSpec], kernel: GuestKernel, unconfined: bool) -> Bui
     return built
 
 
-def provide(spec: RunSpec, built: Built, kernel: GuestKernel, target: Path) -> list[ProvidedModule]:
+def provide(
+    spec: RunSpec, built: ModuleBuilds, kernel: GuestKernel, target: Path
+) -> list[ProvidedModule]:
     """Copy the modules that the run needs to ``target``; return them in the order of loading.
 
     Raises:
@@ -82,16 +84,16 @@ def provide(spec: RunSpec, built: Built, kernel: GuestKernel, target: Path) -> l
         ModuleError: as ``load_order``.
     """
     target.mkdir(parents=True)
-    wanted = needed(spec, built)
+    modules = needed(spec, built)
     provided: list[ProvidedModule] = []
-    for path, folder in _files(wanted, built, kernel).items():
+    for path, folder in _files(modules, built, kernel).items():
         shutil.copy(path, target)
-        parameters = wanted[path.stem].parameters if path.stem in wanted else ""
+        parameters = modules[path.stem].parameters if path.stem in modules else ""
         provenance: dict[str, Any] = {"sha256": sha256(path), "parameters": parameters}
         if folder is not None:
-            provenance |= {"folder": str(folder.path), "sources_sha256": folder.sha256}
+            provenance |= {"folder": folder.place, "sources_sha256": folder.sha256}
         provided.append(ProvidedModule(path.stem, parameters, provenance))
-    for name, need in wanted.items():
+    for name, need in modules.items():
         if _is_built_in(name, need):
             provided.append(ProvidedModule(name, need.parameters, {"parameters": need.parameters}))
     return provided
@@ -102,16 +104,16 @@ def boot_parameters(spec: RunSpec) -> list[str]:
 
     All flows with the same congestion control have the same parameters; see scenario/checks.py.
     """
-    words = [
+    settings = [
         f"tcp_{flow.congestion}.{name}={value}"
         for flow in spec.flows
         if flow.congestion in BUILT_IN
         for name, value in flow.parameters.items()
     ]
-    return list(dict.fromkeys(words))
+    return list(dict.fromkeys(settings))
 
 
-def needed(spec: RunSpec, built: Built) -> dict[str, Need]:
+def needed(spec: RunSpec, built: ModuleBuilds) -> dict[str, NeededModule]:
     """Return what links and flows need, by the names of the modules.
 
     A module that is built into the guest kernel is needed only where a flow gives it parameters.
@@ -124,23 +126,23 @@ def needed(spec: RunSpec, built: Built) -> dict[str, Need]:
         if flow.congestion is not None and (flow.congestion not in BUILT_IN or flow.parameters):
             parameters = " ".join(f"{key}={value}" for key, value in flow.parameters.items())
             kinds.setdefault((flow.congestion, parameters), flow)
-    found = {LINKS: Need("", None)}
+    modules = {LINKS: NeededModule("", None)}
     for (congestion, parameters), flow in sorted(kinds.items(), key=lambda kind: kind[0]):
         name = f"tcp_{congestion}"
         if flow.module is not None:
             name = _module(flow, flow.module, built).stem
-        need = Need(parameters, flow.module)
-        if found.setdefault(name, need) != need:
+        need = NeededModule(parameters, flow.module)
+        if modules.setdefault(name, need) != need:
             raise ModuleError(
                 f"flow {flow.name} needs another module {name}, or other parameters of it, than "
                 "another flow of the run, and a kernel loads only one of that name",
                 f"give the file of {congestion} another name, or both the same parameters",
             )
-    return found
+    return modules
 
 
 def _files(
-    needed: Mapping[str, Need], built: Built, kernel: GuestKernel
+    needed: Mapping[str, NeededModule], built: ModuleBuilds, kernel: GuestKernel
 ) -> dict[Path, Folder | None]:
     """Return the modules' files and their dependencies in the order of loading."""
     ours = [] if built.ours is None else [built.ours.folder]
@@ -154,11 +156,11 @@ def _files(
     return ordered
 
 
-def _is_built_in(name: str, need: Need) -> bool:
+def _is_built_in(name: str, need: NeededModule) -> bool:
     return need.folder is None and name.removeprefix("tcp_") in BUILT_IN
 
 
-def _module(flow: PlannedFlow, folder: Folder, built: Built) -> Path:
+def _module(flow: PlannedFlow, folder: Folder, built: ModuleBuilds) -> Path:
     """Return the one module of the folder that holds the flow's congestion control.
 
     Raises:
@@ -167,16 +169,16 @@ def _module(flow: PlannedFlow, folder: Folder, built: Built) -> Path:
     """
     modules = built.folders[folder.sha256]
     assert flow.congestion is not None, "a flow with a module has a congestion control"
-    found = modules.holding(flow.congestion)
-    if len(found) != 1:
+    holding = modules.holding(flow.congestion)
+    if len(holding) != 1:
         those = f"built of `{folder.path}`"
-        which = f"several modules {those} hold" if found else f"no module {those} holds"
-        names = ", ".join(path.name for path in found) or ", ".join(modules.sha256())
+        which = f"several modules {those} hold" if holding else f"no module {those} holds"
+        names = ", ".join(path.name for path in holding) or ", ".join(modules.sha256())
         raise ModuleError(
             f"{which} the congestion control {flow.congestion}: {names or 'none was built'}",
             "let one module hold it: see the sources, and the Kbuild if there is one",
         )
-    path = found[0]
+    path = holding[0]
     taken = [text.partition(":")[0] for text in modinfo(path, "parmtype")]
     for name in flow.parameters:
         if name not in taken:

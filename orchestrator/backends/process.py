@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import re
 import resource
@@ -14,9 +15,9 @@ from typing import IO
 
 from orchestrator import plaintext
 from orchestrator.backends.contract import Report, RunContext
+from orchestrator.backends.cpu_waiting import Waiting
 from orchestrator.backends.progress import ProgressMonitor, parse_progress
-from orchestrator.backends.waiting import Waiting
-from orchestrator.decode.output import Output, console_text, require_small_console
+from orchestrator.decode.output import OutputFolder, console_text, require_small_console
 from orchestrator.errors import BedError
 from orchestrator.sandbox.boundary import Boundary
 
@@ -43,6 +44,10 @@ def last_lines(text: str) -> list[str]:
     return [plaintext.shortened(line, _LINE_CHARS) for line in lines[-_CONSOLE_LINES:]]
 
 
+_WANTS = (errno.ENOMEM, errno.EAGAIN)
+"""Errors of a bed that has too little memory, or may begin no further process."""
+
+
 def require_done(
     context: RunContext,
     duration_s: float,
@@ -52,18 +57,20 @@ def require_done(
 ) -> None:
     """Raise ``error`` with the reason unless the bed has ended well.
 
-    ``explained`` is added for a bed that ended without a message. It names the limits of the bed.
+    ``explained`` names the limits of the bed. It is added for a bed that ended without a message,
+    or for want of memory or processes: a guest cannot tell that a limit is why it got none.
     """
+    because = f"; {explained}" if explained else ""
     output = context.output
     output.written()
     require_small_console(context.folder / "console", context.bounds)
     if progress(output, duration_s)[0] == "done":
         return
-    said = output.start("failure", _FAILURE_BYTES)
-    if said is not None:
-        text = plaintext.shortened(plaintext.bounded(said.decode("utf-8", "replace"), _LINES))
-        raise error(f"the test bed failed: {text}", last_output(context))
-    because = f"; {explained}" if explained else ""
+    failure = output.start("failure", _FAILURE_BYTES)
+    if failure is not None:
+        text = plaintext.shortened(plaintext.bounded(failure.decode("utf-8", "replace"), _LINES))
+        limits = because if any(os.strerror(number) in text for number in _WANTS) else ""
+        raise error(f"the test bed failed: {text}{limits}", last_output(context))
     raise error(f"{what} ended before the run did{because}", last_output(context))
 
 
@@ -108,7 +115,7 @@ def started(
             process.stdin.close()
 
 
-def progress(output: Output, duration_s: float) -> tuple[str, float]:
+def progress(output: OutputFolder, duration_s: float) -> tuple[str, float]:
     """Return the phase and the seconds of traffic that the bed last reported.
 
     Raises:

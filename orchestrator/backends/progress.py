@@ -36,11 +36,11 @@ def parse_progress(text: bytes, duration_s: float) -> tuple[str, float]:
     Raises:
         BedError: the text is malformed.
     """
-    words = text[:_TEXT_BYTES].split()
-    if not words:
+    parts = text[:_TEXT_BYTES].split()
+    if not parts:
         return "boot", 0.0
-    phase = words[0].decode("ascii", "replace")
-    digits = words[1].decode("ascii", "replace") if len(words) == 2 else ""
+    phase = parts[0].decode("ascii", "replace")
+    digits = parts[1].decode("ascii", "replace") if len(parts) == 2 else ""
     if phase not in PHASES or not digits.isdecimal() or len(digits) > _MOST_DIGITS:
         shown = plaintext.shortened(text.decode("utf-8", "replace").strip(), 60)
         raise malformed(

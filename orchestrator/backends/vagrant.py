@@ -20,14 +20,20 @@ from orchestrator.backends.bed_code import PROJECT, bed_code
 from orchestrator.backends.contract import (
     WATCHDOG_S,
     BackendOptions,
-    Examined,
+    Examination,
     Finding,
     Report,
     RunContext,
     Traits,
 )
 from orchestrator.backends.progress import ProgressMonitor, parse_progress
-from orchestrator.backends.remote.ssh import Address, Fleet, Program, Remote, files_of
+from orchestrator.backends.remote.ssh import (
+    Address,
+    RemoteMachine,
+    RemoteProgram,
+    SshConnections,
+    files_of,
+)
 from orchestrator.decode.assemble import Machine, assemble, decoder
 from orchestrator.decode.output import malformed
 from orchestrator.errors import BedError, MachineError, RemoteError
@@ -65,14 +71,14 @@ class Vagrant:
         """Check that the machine is running and has what the plan's runs need."""
         needs = local.needs(plan.runs)
         self._address = address()
-        with Fleet() as fleet:
+        with SshConnections() as fleet:
             try:
                 remote = fleet.connect(self._address)
-                found = _ask(remote, needs)
+                findings = _ask(remote, needs)
                 self._memory_bytes = _memory_bytes(remote)
             except RemoteError as error:
                 raise MachineError(str(error), "vagrant reload") from None
-        local.require_all(_with_fix_here(found), WHAT)
+        local.require_all(_with_fix_here(findings), WHAT)
 
     def run(self, spec: RunSpec, context: RunContext, report: Report) -> Recording:
         """Run one planned run in the machine and return its recording.
@@ -85,7 +91,7 @@ class Vagrant:
         folder = context.folder
         modules = local.write_input(spec, folder, memory_bytes=self._memory_bytes)
         (folder / "out").rmdir()  # fetched from the machine
-        with Fleet() as fleet:
+        with SshConnections() as fleet:
             monitor = ProgressMonitor(
                 "the bed", spec.duration_s, context.bounds.wall_s, self.watchdog_s
             )
@@ -110,22 +116,22 @@ def make(_options: BackendOptions) -> Vagrant:
     return Vagrant()
 
 
-def examine() -> Examined:
+def examine() -> Examination:
     """Return what the machine lacks for any run at all."""
     if shutil.which("vagrant") is None:
-        return Examined([], "Vagrant is not installed")
+        return Examination([], "Vagrant is not installed")
     if _machine_folder() is None:
-        return Examined([], "there is no machine: vagrant up")
+        return Examination([], "there is no machine: vagrant up")
     try:
         there = address()
-        with Fleet() as fleet:
-            found = _ask(fleet.connect(there), local.ANY_RUN)
+        with SshConnections() as fleet:
+            findings = _ask(fleet.connect(there), local.ANY_RUN)
     except MachineError as error:
-        return Examined([Finding("machine", False, str(error).partition("\n")[0], error.fix)])
+        return Examination([Finding("machine", False, str(error).partition("\n")[0], error.fix)])
     except RemoteError as error:
-        return Examined([Finding("machine", False, str(error), "vagrant reload")])
+        return Examination([Finding("machine", False, str(error), "vagrant reload")])
     up = Finding("machine", True, str(there))
-    return Examined([up, *(Finding(**finding) for finding in _with_fix_here(found))])
+    return Examination([up, *(Finding(**finding) for finding in _with_fix_here(findings))])
 
 
 def address() -> Address:
@@ -134,10 +140,10 @@ def address() -> Address:
     Raises:
         MachineError: Vagrant is not installed, or the machine is not running.
     """
-    words = ["vagrant", "ssh-config", NAME]
+    command = ["vagrant", "ssh-config", NAME]
     try:
         completed = subprocess.run(
-            words,
+            command,
             cwd=PROJECT,
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -150,11 +156,11 @@ def address() -> Address:
             "Vagrant is not installed", "install it with VirtualBox or libvirt, then: vagrant up"
         ) from None
     except subprocess.TimeoutExpired:
-        text = f"`{' '.join(words)}` gave no answer within {_VAGRANT_S:.0f} s"
+        text = f"`{' '.join(command)}` gave no answer within {_VAGRANT_S:.0f} s"
         raise MachineError(text, "see what `vagrant status` says") from None
     if completed.returncode:
-        said = [line for line in completed.stderr.splitlines() if line.strip()]
-        reason = said[0].strip() if said else f"status {completed.returncode}"
+        error_lines = [line for line in completed.stderr.splitlines() if line.strip()]
+        reason = error_lines[0].strip() if error_lines else f"status {completed.returncode}"
         raise MachineError(f"{WHAT} is not running: {reason}", f"vagrant up, in {PROJECT}")
     return read_ssh_config(completed.stdout)
 
@@ -188,12 +194,12 @@ class _BedInMachine:
     """A bed in the machine: copies its code there, runs it, and fetches its files."""
 
     def __init__(
-        self, remote: Remote, context: RunContext, report: Report, monitor: ProgressMonitor
+        self, remote: RemoteMachine, context: RunContext, report: Report, monitor: ProgressMonitor
     ) -> None:
         self._remote, self._context, self._report = remote, context, report
         self._monitor = monitor
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        self._program: Program | None = None
+        self._program: RemoteProgram | None = None
 
     @property
     def error_lines(self) -> list[str]:
@@ -212,9 +218,9 @@ class _BedInMachine:
         there = _new_folder(self._remote)
         files = [*bed_code(), *files_of(folder / "in", "in")]
         self._remote.put(files, there, root=True)
-        words = _python(there, "orchestrator.testbed.remote_supervisor", there)
+        command = _python(there, "orchestrator.testbed.remote_supervisor", there)
         self._program = self._remote.start(
-            words, self._lines.put, lambda _status: self._lines.put(None), root=True
+            command, self._lines.put, lambda _status: self._lines.put(None), root=True
         )
         self._follow()
         self._remote.fetch(
@@ -234,40 +240,40 @@ class _BedInMachine:
             if self._context.stopping.is_set():
                 raise RemoteError(f"{self._remote.address}: the run was interrupted")
             if line is None:
-                said = "; ".join(self.error_lines[-3:]) or "the connection ended"
+                reason = "; ".join(self.error_lines[-3:]) or "the connection ended"
                 where = f"lost in phase {self._monitor.phase}"
-                raise RemoteError(f"{self._remote.address}: {where}: {said}")
-            words = line.split()
-            if words[:1] == [b"ended"]:
+                raise RemoteError(f"{self._remote.address}: {where}: {reason}")
+            parts = line.split()
+            if parts[:1] == [b"ended"]:
                 return
             try:
-                if words[:1] == [b"progress"]:
-                    self._take_progress(words[1:])
+                if parts[:1] == [b"progress"]:
+                    self._take_progress(parts[1:])
                 self._monitor.check()
             except BedError as error:
                 raise BedError(str(error), self.error_lines) from None
 
-    def _take_progress(self, words: list[bytes]) -> None:
+    def _take_progress(self, parts: list[bytes]) -> None:
         """Note the phase, nanoseconds of traffic and bytes written, from a supervisor's line."""
-        phase, simulated_s = parse_progress(b" ".join(words[:2]), self._monitor.duration_s)
-        written = words[2] if len(words) == 3 else b""
+        phase, simulated_s = parse_progress(b" ".join(parts[:2]), self._monitor.duration_s)
+        written = parts[2] if len(parts) == 3 else b""
         if not written.isdigit() or len(written) > _MOST_DIGITS:
-            raise malformed(f"the remote supervisor says {b' '.join(words)[:80]!r}")
+            raise malformed(f"the remote supervisor says {b' '.join(parts)[:80]!r}")
         self._report(phase, simulated_s)
         self._monitor.update(phase, simulated_s, int(written))
 
 
-def _new_folder(remote: Remote) -> str:
-    words = ["mktemp", "--directory", f"{_STORE}/tcp-orchestrator.XXXXXXXX"]
-    return remote.require(words, root=True).decode().strip()
+def _new_folder(remote: RemoteMachine) -> str:
+    command = ["mktemp", "--directory", f"{_STORE}/tcp-orchestrator.XXXXXXXX"]
+    return remote.require(command, root=True).decode().strip()
 
 
-def _ask(remote: Remote, needs: examination.Needs) -> list[examination.Finding]:
+def _ask(remote: RemoteMachine, needs: examination.Needs) -> list[examination.Finding]:
     """Return the findings of ``testbed/preflight.py`` in the machine."""
     there = _new_folder(remote)
     try:
         remote.put(bed_code(), there, root=True)
-        said = remote.require(
+        output = remote.require(
             _python(there, "orchestrator.testbed.preflight"),
             stdin=json.dumps(needs).encode(),
             root=True,
@@ -275,15 +281,17 @@ def _ask(remote: Remote, needs: examination.Needs) -> list[examination.Finding]:
         )
     finally:
         remote.require(["rm", "-rf", "--", there], root=True)
-    found: list[examination.Finding] = json.loads(said)
-    return found
+    findings: list[examination.Finding] = json.loads(output)
+    return findings
 
 
-def _with_fix_here(found: list[examination.Finding]) -> list[examination.Finding]:
+def _with_fix_here(findings: list[examination.Finding]) -> list[examination.Finding]:
     """Return findings with the fix outside the machine added to the fix inside it."""
     return [
-        each if each["ok"] else {**each, "fix": f"vagrant provision (inside: {each['fix']})"}
-        for each in found
+        finding
+        if finding["ok"]
+        else {**finding, "fix": f"vagrant provision (inside: {finding['fix']})"}
+        for finding in findings
     ]
 
 
@@ -293,15 +301,15 @@ def _python(there: str, module: str, *arguments: str) -> list[str]:
             *arguments]  # fmt: skip
 
 
-def _memory_bytes(remote: Remote) -> int:
+def _memory_bytes(remote: RemoteMachine) -> int:
     pages, size = (int(remote.require(["getconf", name])) for name in ("_PHYS_PAGES", "PAGESIZE"))
     return pages * size
 
 
 def _machine_folder() -> Path | None:
     """Return the folder in which Vagrant keeps the machine's state, None without a machine."""
-    found = sorted((PROJECT / ".vagrant" / "machines" / NAME).glob("*/id"))
-    return found[0].parent if found else None
+    ids = sorted((PROJECT / ".vagrant" / "machines" / NAME).glob("*/id"))
+    return ids[0].parent if ids else None
 
 
 def _provenance() -> dict[str, Any]:

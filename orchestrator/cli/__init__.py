@@ -1,14 +1,17 @@
 """The command line: one file for each command, found in this folder.
 
 A module whose name does not begin with an underscore defines one click command named
-``command``; the module's name is the command's. Modules import heavy packages only when called, so
-``--help`` is instant.
+``command``; the module's name is the command's. A module is imported only when its command is
+called, completed or asked for help. Lists of commands take the first lines of help from the files,
+so ``--help`` is instant.
 """
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import difflib
+import functools
 import gc
 import importlib
 import os
@@ -17,13 +20,18 @@ import signal
 import sys
 import traceback
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
-from orchestrator import __version__, plaintext
-from orchestrator.errors import OrchestratorError, ScenarioError
+from orchestrator import __version__
+from orchestrator.cli import _streams, _system_errors
+from orchestrator.cli.render import terminal
+from orchestrator.errors import OrchestratorError, OutputError, ReaderGone, ScenarioError
+from orchestrator.execution.commit import git_commit
 
 INTERRUPTED = 130
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
@@ -39,7 +47,9 @@ class Commands(click.Group):
         """Return the names of all commands, sorted."""
         del ctx
         return sorted(
-            module.name for module in pkgutil.iter_modules(__path__) if module.name[0] != "_"
+            module.name
+            for module in pkgutil.iter_modules(__path__)
+            if not module.ispkg and module.name[0] != "_"
         )
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
@@ -49,6 +59,23 @@ class Commands(click.Group):
         command = importlib.import_module(f"{__name__}.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of the commands for ``--help``."""
+        self._with_help_alone(ctx).format_commands(ctx, formatter)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Return the commands and options that begin like the word that is typed."""
+        listed = self._with_help_alone(ctx)
+        found = listed.shell_complete(click.Context(listed), incomplete)
+        return found + click.Command.shell_complete(self, ctx, incomplete)
+
+    def _with_help_alone(self, ctx: click.Context) -> click.Group:
+        """Return a group of commands that have names and help; no module is imported for it."""
+        listed = click.Group(add_help_option=False)
+        for name in self.list_commands(ctx):
+            listed.add_command(click.Command(name, help=_help(name)))
+        return listed
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -72,32 +99,52 @@ class Commands(click.Group):
     def _run(self, settings: dict[str, bool], *args: Any, **kwargs: Any) -> int:
         try:
             status = super().main(*args, **kwargs)
+            sys.stdout.flush()
         except click.exceptions.Exit as leaving:
             return leaving.exit_code
         except click.Abort:
-            click.echo("interrupted", err=True)
+            terminal.say("interrupted", err=True)
             return INTERRUPTED
         except click.ClickException as error:
             error.show()
             return error.exit_code
-        except OrchestratorError as error:
-            if settings["debug"]:
-                traceback.print_exc()
-            # Faults of a scenario begin with file:line:column, so that editors can jump there.
-            prefix = "" if isinstance(error, ScenarioError) else "error: "
-            click.echo(plaintext.visible(f"{prefix}{error}"), err=True)
+        except ReaderGone as error:
+            _streams.discard_output()
             return error.exit_status
-        except Exception as error:  # noqa: BLE001 - the outermost handler: a bug in this program
+        except Exception as error:  # noqa: BLE001 - the outermost handler
             if settings["debug"]:
                 traceback.print_exc()
-            name = type(error).__name__
-            text = f"error: unexpected {name}: {error}"
-            click.echo(plaintext.visible(text), err=True)
-            if not settings["debug"]:
-                hint = "this is a bug; report it with the traceback of `orchestrator --debug ...`"
-                click.echo(f"  fix: {hint}", err=True)
-            return 1
+            return _say(error, settings["debug"])
         return status if isinstance(status, int) else 0
+
+
+@functools.cache
+def _help(name: str) -> str | None:
+    """Return the docstring of a command, read from its file."""
+    source = Path(__file__).with_name(f"{name}.py").read_text(encoding="utf-8")
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef) and node.name == "command":
+            return ast.get_docstring(node)
+    return None
+
+
+def _say(error: Exception, debug: bool) -> int:
+    """Print an error as text, and return the exit status."""
+    if isinstance(error, OutputError):
+        _streams.discard_output()
+
+    known = error if isinstance(error, OrchestratorError) else _system_errors.explained(error)
+    if known is not None:
+        # Faults of a scenario begin with file:line:column, so that editors can jump there.
+        prefix = "" if isinstance(known, ScenarioError) else "error: "
+        terminal.say(f"{prefix}{known}", err=True)
+        return known.exit_status
+    text = f"error: unexpected {type(error).__name__}: {error}"
+    terminal.say(text, err=True)
+    if not debug:
+        hint = "this is a bug; report it with the traceback of `orchestrator --debug ...`"
+        terminal.say(f"  fix: {hint}", err=True)
+    return 1
 
 
 @contextlib.contextmanager
@@ -117,10 +164,8 @@ def _terminated_like_interrupted() -> Iterator[None]:
 
 def _show_version(ctx: click.Context) -> None:
     """Print the package's version, with the commit of the code where it is known, and exit."""
-    from orchestrator.execution.commit import git_commit
-
     commit = git_commit()
-    click.echo(f"orchestrator, version {__version__}" + (f" (commit {commit})" if commit else ""))
+    terminal.say(f"orchestrator, version {__version__}" + (f" (commit {commit})" if commit else ""))
     ctx.exit()
 
 
@@ -154,6 +199,8 @@ def commands(settings: dict[str, bool], debug: bool) -> None:
 
 def main() -> NoReturn:
     """Run the command line of this process."""
+    _streams.prepare()
+    os.umask(os.umask(0o777) & ~0o700)  # this process needs its own files
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     # numpy's library for matrices would start a thread for each CPU. Nothing here is large enough.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

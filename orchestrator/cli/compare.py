@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli import _completion, _metrics, _options, _output, _report, _variants
+from orchestrator.cli.options import completion, shared
+from orchestrator.cli.render import run_text, terminal, variant_table
+from results.comparison.runs import (
+    Differences,
+    DifferingValue,
+    MetricComparison,
+    RunComparison,
+    compare,
+)
+from results.comparison.variants import compare_variants
+from results.store.store import Store
+from results.wording import quantities
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,10 +32,10 @@ MOST_SIDE_BY_SIDE = 12
 
 @click.command()
 @click.argument(
-    "runs", metavar="RUN RUN...", nargs=-1, required=True, shell_complete=_completion.runs
+    "runs", metavar="RUN RUN...", nargs=-1, required=True, shell_complete=completion.runs
 )
-@_options.database
-@_options.as_json
+@shared.database
+@shared.as_json
 def command(runs: tuple[str, ...], db: Path, as_json: bool) -> None:
     """Compare stored runs: their metrics, and the values in which they differ.
 
@@ -36,54 +48,72 @@ def command(runs: tuple[str, ...], db: Path, as_json: bool) -> None:
     orchestrator compare 20261120-1015 last
     orchestrator compare 20261120-1015 last --json
     """
-    from results.compare import compare
-    from results.compare_variants import compare_variants
-    from results.store import Store
-
     with Store.open_read_only(db) as store:
         loaded = [store.load(run) for run in runs]
         variants = compare_variants(store, [run.row for run in loaded])
         if variants is not None and len(loaded) > MOST_SIDE_BY_SIDE and not as_json:
             by_id = {run.id: run for run in loaded}
-            loaded = [by_id[one["runs"][0]] for one in variants["variants"] if one["runs"]]
-        compared = {**compare(loaded), "variants": variants}
+            loaded = [by_id[one.runs[0]] for one in variants.variants if one.runs]
+        compared = compare(loaded)
     if as_json:
-        _output.print_json(compared)
+        there = None if variants is None else variants.document()
+        terminal.print_json({**compared.document(), "variants": there})
     else:
-        out = _output.console()
+        out = terminal.console()
         if variants is not None:
-            _variants.print_text(variants, out)
+            variant_table.print_text(variants, out)
         _print(compared, out)
 
 
-def _print(compared: Mapping[str, Any], out: Console) -> None:
-    ids = [run["id"] for run in compared["runs"]]
-    parts = [("metric", compared["metrics"])]
-    parts += [(f"in {name}", lines) for name, lines in compared["windows"].items()]
-    for kind in ("flows", "links"):
-        parts += [(subject["name"], subject["metrics"]) for subject in compared[kind]]
+def _print(compared: RunComparison, out: Console) -> None:
+    ids = [row.id for row in compared.rows]
+    parts = [("metric", compared.metrics)]
+    parts += [(f"in {name}", metrics) for name, metrics in compared.windows.items()]
+    parts += [(each.name, each.metrics) for each in (*compared.flows, *compared.links)]
     for title, lines in parts:
         if lines:
             rows = [_metric_row(line) for line in lines]
             headings = [title, "unit", *ids, *(f"change {run}" for run in ids[1:])]
-            out.print(_output.table(headings, rows, right=range(2, len(headings))))
+            out.print(terminal.table(headings, rows, right=range(2, len(headings))))
             out.print()
-    for part, lines in compared["differs"].items():
-        if lines:
-            rows = [[line["path"], *(_shown(value) for value in line["values"])] for line in lines]
-            out.print(_output.table([f"differs: {part}", *ids], rows))
+    for part, differing in _differing(compared.differs):
+        if differing:
+            out.print(terminal.table([f"differs: {part}", *ids], differing))
             out.print()
 
 
-def _metric_row(line: Mapping[str, Any]) -> Sequence[str]:
+def _differing(differs: Differences) -> Iterator[tuple[str, list[list[str]]]]:
+    """Yield each part in which runs may differ, with a row for each difference."""
+    for part in ("run", "scenario", "provenance"):
+        values: Sequence[DifferingValue] = getattr(differs, part)
+        yield part, [[each.path, *map(_shown, each.values)] for each in values]
+    yield (
+        "checks",
+        [
+            [
+                each.name,
+                *(
+                    quantities.NO_VALUE if one is None else _check(one.measured, one.ok)
+                    for one in each.checks
+                ),
+            ]
+            for each in differs.checks
+        ],
+    )
+
+
+def _check(measured: float | str | None, ok: bool | None) -> str:
+    known = not isinstance(measured, float) or math.isfinite(measured)
+    return f"{measured if known else None} {run_text.CHECK_MARKS[ok]}"
+
+
+def _metric_row(line: MetricComparison) -> Sequence[str]:
     changes = [
-        _output.NO_VALUE if ratio is None else f"{ratio - 1:+.1%}" for ratio in line["ratios"][1:]
+        quantities.NO_VALUE if ratio is None else f"{ratio - 1:+.1%}" for ratio in line.ratios[1:]
     ]
-    values = [_metrics.quantity(value, line["unit"]) for value in line["values"]]
-    return [line["name"], _metrics.unit(line["unit"]), *values, *changes]
+    values = [quantities.quantity(value, line.unit) for value in line.values]
+    return [line.name, quantities.unit(line.unit), *values, *changes]
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, Mapping) and "measured" in value:  # a fidelity check
-        return f"{value['measured']} {_report.CHECK_MARKS[value['ok']]}"
-    return _output.NO_VALUE if value is None else str(value)
+    return quantities.NO_VALUE if value is None else str(value)

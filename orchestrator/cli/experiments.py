@@ -6,31 +6,33 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli import _options, _output
+from orchestrator.cli.options import shared
+from orchestrator.cli.render import terminal
+from results.documents.run_document import SCHEMA
+from results.experiment.experiments import experiments
+from results.experiment.overview import document
+from results.store.store import Store
+from results.wording import quantities
 
 
 @click.command()
-@_options.database
-@_options.as_json
+@shared.database
+@shared.as_json
 def command(db: Path, as_json: bool) -> None:
     """List the experiments: runs of one scenario, kernel and set of modules.
 
-    Commands take an experiment as NAME, which means the one with the newest run, or as NAME@HASH.
+    Commands take an experiment as NAME@HASH, or as NAME. NAME means the one of that name with the
+    most runs that ended well. Of several with as many it means the newest.
     """
-    from results.documents import SCHEMA
-    from results.experiments import experiments
-    from results.overview import document
-    from results.store import Store
-
     with Store.open_read_only(db) as store:
         found = [document(each) for each in experiments(store)]
     if as_json:
-        _output.print_json({"schema": SCHEMA, "experiments": found})
+        terminal.print_json({"schema": SCHEMA, "experiments": found})
         return
     rows = [
         [
             f"{each['name']}@{each['identity'][:8]}",
-            ", ".join(axis["label"] for axis in each["axes"]) or _output.NO_VALUE,
+            ", ".join(axis["label"] for axis in each["axes"]) or quantities.NO_VALUE,
             str(each["variants"]),
             str(each["runs"]),
             str(each["failed"]),
@@ -40,4 +42,4 @@ def command(db: Path, as_json: bool) -> None:
         for each in found
     ]
     headings = ["experiment", "axes", "variants", "runs", "failed", "unfaithful", "newest run"]
-    _output.console().print(_output.table(headings, rows, right=(2, 3, 4, 5)))
+    terminal.console().print(terminal.table(headings, rows, right=(2, 3, 4, 5)))

@@ -6,9 +6,13 @@ from pathlib import Path
 
 import click
 
-from orchestrator import plaintext
-from orchestrator.cli import _options, _output
-from orchestrator.cli._status import StatusLine
+from orchestrator.cli.options import shared
+from orchestrator.cli.render import terminal
+from orchestrator.cli.render.status_line import StatusLine
+from orchestrator.files import temporary
+from results.store.store import Store
+from results.store.upkeep import housekeeping
+from results.wording import quantities
 
 
 @click.command()
@@ -18,7 +22,7 @@ from orchestrator.cli._status import StatusLine
     help="Also remove runs that failed or were interrupted, unless they have a note or a tag.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
-@_options.database
+@shared.database
 def command(failed: bool, dry_run: bool, db: Path) -> None:
     """Remove temporary folders of processes that were killed, and shrink the results database.
 
@@ -29,9 +33,6 @@ def command(failed: bool, dry_run: bool, db: Path) -> None:
     orchestrator gc --failed --dry-run
     orchestrator gc --failed
     """
-    from results import housekeeping
-    from results.store import Store
-
     opened = Store.open_read_only(db) if dry_run else Store.open_existing(db, StatusLine().say)
     with opened as store:
         housekeeping.require_no_running(store)
@@ -42,20 +43,22 @@ def command(failed: bool, dry_run: bool, db: Path) -> None:
                 housekeeping.remove_runs(store, bad)
             done = "would be removed" if dry_run else "removed"
             stay = f"; {len(kept)} with notes or tags stay" if kept else ""
-            click.echo(f"failed and interrupted: {_output.plural(len(bad), 'run')} {done}{stay}")
+            terminal.line(
+                f"failed and interrupted: {quantities.plural(len(bad), 'run')} {done}{stay}"
+            )
         if dry_run:
             size = megabytes(housekeeping.free_bytes(store))
             more = ", and what the removed runs take" if failed else ""
-            click.echo(f"{plaintext.visible(str(db))}: {size} would be given back{more}")
+            terminal.line(f"{db}: {size} would be given back{more}")
             return
         with StatusLine() as line:
             line.show(f"writing {db} anew")
             sizes = housekeeping.reclaim(store)
     before, after = megabytes(sizes.before_bytes), megabytes(sizes.after_bytes)
     freed = megabytes(sizes.before_bytes - sizes.after_bytes)
-    click.echo(f"{plaintext.visible(str(db))}: {before} before, {after} now, {freed} given back")
+    terminal.line(f"{db}: {before} before, {after} now, {freed} given back")
     if not sizes.complete:
-        click.echo("another process reads the file; it shrinks when that process ends", err=True)
+        terminal.line("another process reads the file; it shrinks when that process ends", err=True)
 
 
 def megabytes(size_bytes: int) -> str:
@@ -65,8 +68,6 @@ def megabytes(size_bytes: int) -> str:
 
 def _temporary(dry_run: bool) -> None:
     """Remove temporary folders that no living process holds, and say how much that is."""
-    from orchestrator.files import temporary
-
     root = temporary.temporary_root()
     if dry_run:
         found = [(path, temporary.bytes_on_disk(path)) for path in temporary.find_abandoned(root)]
@@ -74,5 +75,5 @@ def _temporary(dry_run: bool) -> None:
         found = temporary.remove_all_abandoned(root)
     size = megabytes(sum(size_bytes for _path, size_bytes in found))
     done = "would be removed" if dry_run else "removed"
-    folders = _output.plural(len(found), "folder")
-    click.echo(f"temporary data in {plaintext.visible(str(root))}: {folders}, {size} {done}")
+    folders = quantities.plural(len(found), "folder")
+    terminal.line(f"temporary data in {root}: {folders}, {size} {done}")

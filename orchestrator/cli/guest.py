@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import click
 
-from orchestrator.cli import _options
-from orchestrator.cli._guest_build import ensure_kernel
-from orchestrator.cli._status import StatusLine
+from guest import build as guest_build
+from orchestrator.backends.guest.shell import open_shell
+from orchestrator.cli.options import shared
+from orchestrator.cli.render import terminal
+from orchestrator.cli.render.guest_build import ensure_kernel
+from orchestrator.cli.render.status_line import StatusLine
+from orchestrator.errors import MachineError
 
 
 @click.group()
@@ -34,22 +38,18 @@ def build(quiet: bool) -> None:
     with StatusLine() as line:
         kernel = ensure_kernel(line)
     if not quiet:
-        click.echo(f"Linux {kernel.release} ({kernel.key}): {kernel.linux}")
+        terminal.line(f"Linux {kernel.release} ({kernel.key}): {kernel.linux}")
 
 
 @command.command()
-@_options.as_json
+@shared.as_json
 def info(as_json: bool) -> None:
     """Show the cached guest kernel and what it was built from."""
-    from guest import build as guest_build
-    from orchestrator.cli import _output
-    from orchestrator.errors import MachineError
-
     kernel = guest_build.find()
     if kernel is None:
         raise MachineError("the guest kernel is not built yet", "orchestrator guest build")
     if as_json:
-        _output.print_json({"key": kernel.key, "linux": str(kernel.linux), **kernel.manifest})
+        terminal.print_json({"key": kernel.key, "linux": str(kernel.linux), **kernel.manifest})
         return
     manifest = kernel.manifest
     for name, value in {
@@ -61,7 +61,7 @@ def info(as_json: bool) -> None:
         "built in": f"{manifest['build_s']:.0f} s",
         "modules": " ".join(sorted(manifest["modules_sha256"])),
     }.items():
-        click.echo(f"{name:9} {value}")
+        terminal.line(f"{name:9} {value}")
 
 
 @command.command()
@@ -73,8 +73,6 @@ def shell() -> int:
     \b
     echo 'cat /proc/sys/net/ipv4/tcp_available_congestion_control' | orchestrator guest shell
     """
-    from orchestrator.backends.guest.shell import open_shell
-
     with StatusLine() as line:
         kernel = ensure_kernel(line)
     return open_shell(kernel)

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator import plaintext
-from orchestrator.cli import _completion, _options, _output
-from orchestrator.cli._status import StatusLine
-from orchestrator.errors import StoreError, Unfaithful, UsageError
+from orchestrator.application.stored.judge import JudgeRequest, judge
+from orchestrator.cli.options import completion, shared
+from orchestrator.cli.render import terminal
+from orchestrator.cli.render.run_events import RunEvents
 
 if TYPE_CHECKING:
-    from orchestrator.execution.judging import Change, Rejudged
+    from orchestrator.application.stored.judge import NotJudged
+    from orchestrator.execution.judging import CheckChange, Rejudgement
+    from orchestrator.recording.model import Check
 
 
 @click.command()
-@click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=_completion.runs)
+@click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=completion.runs)
 @click.option("--all", "every", is_flag=True, help="Judge every stored run.")
-@_options.database
-@_options.as_json
+@shared.database
+@shared.as_json
 def command(runs: tuple[str, ...], every: bool, db: Path, as_json: bool) -> int:
     """Judge stored runs again by the checks of this program, and say what changed.
 
@@ -29,60 +32,37 @@ def command(runs: tuple[str, ...], every: bool, db: Path, as_json: bool) -> int:
     status is 3 when a run is unfaithful now. It is 1 when a named run cannot be judged again or a
     run is damaged. All other runs are judged in any case.
     """
-    if every == bool(runs):
-        raise UsageError("name stored runs, or give --all")
-    from orchestrator.execution.judging import CannotJudge, judge_again
-    from results.store import Store
-
-    judged: list[Rejudged] = []
-    refused: list[tuple[str, str]] = []
-    damaged: list[tuple[str, str]] = []
-    with Store.open_existing(db, StatusLine().say) as store:
-        ids = (
-            [row.id for row in store.list_runs()] if every else [store.resolve(run) for run in runs]
-        )
-        for run_id in ids:
-            try:
-                judged.append(judge_again(store, run_id))
-            except CannotJudge as error:
-                refused.append((run_id, str(error)))
-            except StoreError as error:
-                damaged.append((run_id, str(error)))
+    with RunEvents(quiet=False) as listener:
+        found = judge(JudgeRequest(runs, every), db, listener)
     if as_json:
-        _output.print_json(_document(judged, [*refused, *damaged]))
+        terminal.print_json(_document(found.judged, [*found.refused, *found.damaged]))
     else:
-        for one in judged:
+        for one in found.judged:
             _print(one)
-        for _run, problem in refused:
-            click.echo(plaintext.visible(problem), err=not every)
-        for _run, problem in damaged:
-            click.echo(plaintext.visible(problem), err=True)
-    if damaged:
-        return StoreError.exit_status
-    if refused and not every:
-        return CannotJudge.exit_status
-    unfaithful = any(one.new.verdict == "unfaithful" for one in judged)
-    return Unfaithful.exit_status if unfaithful else 0
+        for run in found.refused:
+            terminal.say(run.reason, err=not every)
+        for run in found.damaged:
+            terminal.say(run.reason, err=True)
+    return found.status
 
 
-def _print(one: Rejudged) -> None:
+def _print(one: Rejudgement) -> None:
     old, new = one.old, one.new
     if one.same:
         versions = "" if old.checks_version == new.checks_version else f" (by {_versions(one)})"
-        click.echo(f"{one.run_id}: {new.verdict}, as before{versions}")
+        terminal.line(f"{one.run_id}: {new.verdict}, as before{versions}")
         return
-    click.echo(f"{one.run_id}: {old.verdict} -> {new.verdict} ({_versions(one)})")
+    terminal.line(f"{one.run_id}: {old.verdict} -> {new.verdict} ({_versions(one)})")
     for change in one.changes:
         text = f"  {change.name}: {_words(change.old)} -> {_words(change.new)}"
-        click.echo(plaintext.visible(text))
+        terminal.say(text)
 
 
-def _versions(one: Rejudged) -> str:
-    before = one.old.checks_version or "of an earlier version"
-    return f"checks {before} -> {one.new.checks_version}"
+def _versions(one: Rejudgement) -> str:
+    return f"checks {one.old.checks_version} -> {one.new.checks_version}"
 
 
-def _words(check: Any) -> str:
+def _words(check: Check | None) -> str:
     """Return a check as text; None means that there was no check."""
     if check is None:
         return "not made"
@@ -91,8 +71,9 @@ def _words(check: Any) -> str:
     return f"{state} ({values}{f'; {check.detail}' if check.detail else ''})"
 
 
-def _document(judged: list[Rejudged], refused: list[tuple[str, str]]) -> dict[str, Any]:
-    runs: list[dict[str, Any]] = [
+def _document(judged: Sequence[Rejudgement], refused: Sequence[NotJudged]) -> dict[str, object]:
+    """Return the JSON contract: the judged runs first."""
+    runs: list[dict[str, object]] = [
         {
             "id": one.run_id,
             "same": one.same,
@@ -104,11 +85,11 @@ def _document(judged: list[Rejudged], refused: list[tuple[str, str]]) -> dict[st
         }
         for one in judged
     ]
-    runs += [{"id": run_id, "error": problem} for run_id, problem in refused]
+    runs += [{"id": run.run_id, "error": run.reason} for run in refused]
     return {"schema": 1, "runs": runs}
 
 
-def _change(change: Change) -> dict[str, Any]:
+def _change(change: CheckChange) -> dict[str, object]:
     return {
         "check": change.name,
         "old": None if change.old is None else vars(change.old),

@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli import _options
-from orchestrator.cli._guest_build import ensure_kernel
-from orchestrator.cli._status import StatusLine
+import kmods.build
+from kmods import catalogue
+from orchestrator.cli.options import shared
+from orchestrator.cli.render import terminal
+from orchestrator.cli.render.guest_build import ensure_kernel
+from orchestrator.cli.render.run_progress import LiveProgress
+from orchestrator.cli.render.status_line import StatusLine
 from orchestrator.errors import RunError, UsageError
+from orchestrator.execution import module_check
+from orchestrator.execution.module_check import ABOUT
+from orchestrator.suggestions import suggest
+from results.wording import quantities
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from orchestrator.execution.module_check import Checked
+    from orchestrator.execution.module_check import ModuleCheckResult
 
 
 @click.group()
@@ -25,17 +34,15 @@ def command() -> None:
 @command.command()
 def build() -> None:
     """Build the modules for the guest kernel, unless they are cached."""
-    import kmods.build
-
     with StatusLine() as line:
         built = kmods.build.ensure(ensure_kernel(line))
     for name, digest in built.sha256().items():
-        click.echo(f"{name:20} {digest}")
+        terminal.line(f"{name:20} {digest}")
 
 
 @command.command()
 @click.argument("modules", metavar="[MODULE]...", nargs=-1)
-@_options.as_json
+@shared.as_json
 def check(modules: tuple[str, ...], as_json: bool) -> int:
     """Build all modules, or those named, and check that each works in the guest's kernel.
 
@@ -44,17 +51,13 @@ def check(modules: tuple[str, ...], as_json: bool) -> int:
     module, and succeed after that. Then one flow must fill a link in a faithful run. The exit
     status is 1 if a check fails.
     """
-    from orchestrator.cli import _output
-    from orchestrator.cli._progress import LiveProgress
-    from orchestrator.execution import module_check
-
     names = _known(modules)
     with StatusLine() as line:
         kernel = ensure_kernel(line)
         line.show("checking the modules in the guest's kernel")
         checked = module_check.check(kernel, names, lambda planned: LiveProgress(planned, line))
     if as_json:
-        _output.print_json({"modules": [_document(each) for each in checked]})
+        terminal.print_json({"modules": [_document(each) for each in checked]})
     else:
         _print(checked)
     return 0 if all(each.ok for each in checked) else RunError.exit_status
@@ -62,9 +65,6 @@ def check(modules: tuple[str, ...], as_json: bool) -> int:
 
 def _known(modules: Sequence[str]) -> list[str]:
     """Return the names of the modules to check, each once; all when none is given."""
-    from kmods import catalogue
-    from orchestrator.suggestions import suggest
-
     valid = sorted(catalogue.modules())
     unknown = [name for name in modules if name not in valid]
     if unknown:
@@ -73,12 +73,8 @@ def _known(modules: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(modules)) or valid
 
 
-def _document(checked: Checked) -> dict[str, object]:
+def _document(checked: ModuleCheckResult) -> dict[str, object]:
     """Return all results of a module, JSON-ready."""
-    from dataclasses import asdict
-
-    from orchestrator.execution.module_check import ABOUT
-
     return {
         "module": checked.module,
         "ok": checked.ok,
@@ -88,9 +84,7 @@ def _document(checked: Checked) -> dict[str, object]:
     }
 
 
-def _print(rows: Sequence[Checked]) -> None:
-    from orchestrator.cli import _output
-
+def _print(rows: Sequence[ModuleCheckResult]) -> None:
     headings = (
         "module",
         "loads",
@@ -100,15 +94,14 @@ def _print(rows: Sequence[Checked]) -> None:
         "utilisation",
         "verdict",
     )
-    table = _output.table(headings, [_cells(row) for row in rows], right=(5,))
-    _output.console().print(table)
+    table = terminal.table(headings, [_cells(row) for row in rows], right=(5,))
+    terminal.console().print(table)
     for row in rows:
         for fault in row.faults:
-            click.echo(f"{row.module}: {fault}", err=True)
+            terminal.line(f"{row.module}: {fault}", err=True)
 
 
-def _cells(checked: Checked) -> list[str]:
-    from orchestrator.cli import _output
+def _cells(checked: ModuleCheckResult) -> list[str]:
 
     parameters = checked.about("parameters")
     names = {answer.parameter for answer in parameters if answer.parameter}
@@ -121,14 +114,13 @@ def _cells(checked: Checked) -> list[str]:
         _how_many(not wrong, len(names - wrong), len(names)),
         _how_many(all(refused), sum(refused), len(refused)),
         "yes" if checked.holds("unloads") else "NO",
-        _output.number(driven.utilisation, 3),
+        quantities.number(driven.utilisation, 3),
         driven.verdict or driven.status,
     ]
 
 
 def _how_many(ok: bool, right: int, total: int) -> str:
-    from orchestrator.cli import _output
 
     if ok:
-        return f"{total} verified" if total else _output.NO_VALUE
+        return f"{total} verified" if total else quantities.NO_VALUE
     return f"NO: {right} of {total}"

@@ -6,19 +6,23 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli import _completion, _options, _output
-from orchestrator.cli._status import StatusLine
+from orchestrator.cli.options import completion, shared
+from orchestrator.cli.render import terminal
+from orchestrator.cli.render.status_line import StatusLine
 from orchestrator.errors import UsageError
+from results.store.store import Store
+from results.store.upkeep import housekeeping
+from results.wording import quantities
 
 
 @click.command()
 @click.argument(
-    "words", metavar="RUN... TEXT", nargs=-1, required=True, shell_complete=_completion.runs
+    "words", metavar="RUN... TEXT", nargs=-1, required=True, shell_complete=completion.runs
 )
 @click.option(
     "--remove", type=click.IntRange(1), metavar="NUMBER", help="Remove this note; give no TEXT."
 )
-@_options.database
+@shared.database
 def command(words: tuple[str, ...], remove: int | None, db: Path) -> None:
     """Add a note to stored runs, beside what is stored of them.
 
@@ -29,9 +33,6 @@ def command(words: tuple[str, ...], remove: int | None, db: Path) -> None:
     orchestrator note last 'the queue was too short'
     orchestrator note last --remove 1
     """
-    from results import housekeeping
-    from results.store import Store
-
     if remove is None and len(words) < 2:
         raise UsageError("name one or more runs, and then give the note as one word in quotes")
     with Store.open_existing(db, StatusLine().say) as store:
@@ -44,4 +45,4 @@ def command(words: tuple[str, ...], remove: int | None, db: Path) -> None:
             housekeeping.add_note(store, runs, text)
     count = len(words) - (remove is None)
     done = "added to" if remove is None else "removed from"
-    click.echo(f"note {done} {_output.plural(count, 'run')}")
+    terminal.line(f"note {done} {quantities.plural(count, 'run')}")

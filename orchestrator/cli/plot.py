@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from orchestrator.cli import _completion, _experiments, _figure_options, _options
-from orchestrator.errors import UsageError
+import results.figures
+from orchestrator.application.stored.plot import PlotRequest, plot
+from orchestrator.cli.options import completion, figure_options, shared
+from orchestrator.cli.render import terminal
+from orchestrator.cli.render.run_events import RunEvents
+from orchestrator.suggestions import suggest
+from results.figures import FIGURES
 
 if TYPE_CHECKING:
     from results.figures import FigureSpec
-    from results.figures._study import Study
-    from results.store import Store
 
 
-class Kinds(click.Group):
+class FigureKinds(click.Group):
     """The kinds of figures as commands, each with its keys as options."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of all kinds, sorted."""
         del ctx
-        import results.figures
 
         found = pkgutil.iter_modules(results.figures.__path__)
         return sorted(module.name for module in found if module.name[0] != "_")
@@ -31,7 +34,6 @@ class Kinds(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of a kind, or None."""
         del ctx
-        from results.figures import FIGURES
 
         figure = FIGURES.found.get(cmd_name)
         return _command(cmd_name, figure) if figure is not None else None
@@ -40,8 +42,6 @@ class Kinds(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Return name, command and its arguments; the error for a wrong kind lists all kinds."""
-        from orchestrator.suggestions import suggest
-
         kinds = self.list_commands(ctx)
         if args and not ctx.resilient_parsing and args[0] not in kinds and args[0][:1] != "-":
             ctx.fail(
@@ -51,7 +51,7 @@ class Kinds(click.Group):
         return super().resolve_command(ctx, args)
 
 
-@click.group(cls=Kinds)
+@click.group(cls=FigureKinds)
 def command() -> None:
     """Draw a figure for a paper: PDF, SVG or PNG at the width of its column.
 
@@ -65,8 +65,6 @@ def command() -> None:
 
 
 def _command(name: str, figure: type[FigureSpec]) -> click.Command:
-    import inspect
-
     source = figure.source
     other = "EXPERIMENT" if source == "RUN" else "RUN"
     text = inspect.cleandoc(figure.__doc__ or "")
@@ -81,7 +79,7 @@ def _command(name: str, figure: type[FigureSpec]) -> click.Command:
     )  # fmt: skip
 
     def draw(source: str, output: Path, db: Path, overrides: tuple[str, ...], **given: Any) -> None:
-        _draw(_figure_options.made(figure, output.name, given), source, output, db, overrides)
+        _draw(figure_options.made(figure, output.name, given), source, output, db, overrides)
 
     made = click.Command(
         name,
@@ -90,47 +88,23 @@ def _command(name: str, figure: type[FigureSpec]) -> click.Command:
             click.Argument(
                 ["source"],
                 metavar=f"{source}|{other}",
-                shell_complete=_completion.experiments_and_runs,
+                shell_complete=completion.experiments_and_runs,
             ),
             output,
-            *_figure_options.options(figure),
+            *figure_options.options(figure),
         ],
         help=text,
         short_help=text.partition("\n")[0].rstrip("."),
     )
-    return _options.overrides(_options.database(made))
+    return shared.overrides(shared.database(made))
 
 
 def _draw(
     figure: FigureSpec, source: str, output: Path, db: Path, overrides: tuple[str, ...]
 ) -> None:
-    from results.figures._drawing import write
-    from results.store import Store
-
-    with Store.open_read_only(db) as store:
-        study = _study(store, source, overrides)
-        write(figure, study, output)
-    for note in study.notes:
-        click.echo(note, err=True)
-    click.echo(output)
-
-
-def _study(store: Store, source: str, overrides: tuple[str, ...]) -> Study:
-    """Return the experiment of that name or file, or else the run of that id.
-
-    Raises:
-        UsageError: there is neither.
-    """
-    from results.experiments import experiments, of_rows
-    from results.figures._study import Study
-
-    names = {one.name for one in experiments(store)}
-    is_experiment = _experiments.is_file(source) or source.partition("@")[0] in names
-    if not is_experiment and not overrides:
-        try:
-            row = store.load(source).row
-        except UsageError as error:
-            known = f"the experiments are {', '.join(sorted(names))}" if names else "it has no runs"
-            raise UsageError(f"{store.path} has no experiment {source}; {known}; {error}") from None
-        return Study(store, of_rows(row.experiment, [row]), named=row)
-    return Study(store, _experiments.find(store, source, overrides))
+    with RunEvents(quiet=False) as listener:
+        drawing = plot(PlotRequest(figure, source, overrides), db, listener)
+    drawing.write(output)
+    for note in drawing.notes:
+        terminal.line(note, err=True)
+    terminal.say(output)

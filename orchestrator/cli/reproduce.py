@@ -3,35 +3,30 @@
 from __future__ import annotations
 
 import contextlib
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from orchestrator import backends
-from orchestrator.cli import (
-    _ablations,
-    _claim_digests,
-    _claim_document,
-    _claim_report,
-    _claim_runs,
-    _estimates,
-    _executor,
-    _options,
-    _output,
-    run,
-)
-from orchestrator.errors import RunError, UsageError
+from orchestrator.application.executor import choose
+from orchestrator.application.making_runs import RunSettings
+from orchestrator.cli.options import completion, execution, shared
+from orchestrator.cli.render import terminal
+from orchestrator.cli.render.claims import ablation_text, claim_text, digest_text
+from orchestrator.cli.render.run_events import RunEvents
+from orchestrator.errors import UsageError
+from orchestrator.reproduction import ablations, claim_files
+from orchestrator.reproduction.reproduce import ReproductionRequest, prepare, reproduce
+from results.claims import claim_folders
 
 if TYPE_CHECKING:
-    from orchestrator.planning.plan import Plan
-    from results.claims.model import Length, Statement
+    from results.claims.stated.model import Length
 
 
 @click.command()
-@click.argument("targets", metavar="[PAPER[:ID]]...", nargs=-1)
+@click.argument("targets", metavar="[PAPER[:ID]]...", nargs=-1, shell_complete=completion.claims)
 @click.option("--reduced", is_flag=True, help="Seconds: tries it, decides nothing.")
 @click.option("--quick", is_flag=True, help="The least that decides (default).")
 @click.option("--full", is_flag=True, help="The papers' durations and points.")
@@ -46,9 +41,9 @@ if TYPE_CHECKING:
     type=click.IntRange(1),
     help="Number of runs at a time, with a CPU each.  [default: 1; all workers of a cluster]",
 )
-@_executor.options
-@_options.database
-@_options.as_json
+@execution.options
+@shared.database
+@shared.as_json
 @click.option(
     "--plan",
     "only_plan",
@@ -60,7 +55,7 @@ if TYPE_CHECKING:
     "folder",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Also write a JSON summary of each claim or statement there, for docs/reproduction.md.",
+    help="Also write a JSON summary of each claim or statement there, for docs/claims.",
 )
 @click.option(
     "--causes",
@@ -77,7 +72,7 @@ if TYPE_CHECKING:
     "--claims",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    default=_claim_runs.CLAIMS,
+    default=claim_folders.folder,
     help="Folder of the papers' claims; scenarios are found beside it.",
 )
 @click.option("--quiet", is_flag=True, help="Show no progress.")
@@ -101,10 +96,12 @@ def command(
 ) -> int:
     """Test the statements of papers by runs, and judge each.
 
-    What is stored already is not run again. A statement holds if the 95% confidence interval of
-    our mean lies within what agrees with the paper, and does not hold if it lies outside. The exit
-    status is 0 when each statement has a verdict, whatever it is, and 1 when a run failed. Without
-    PAPER, all papers are tested. ID is a claim (W3) or one of its statements (W3.1).
+    What is stored already is not run again. The 95% confidence interval of our mean decides a row.
+    It holds if all of the interval agrees with the paper, nearly if all of it agrees or is near,
+    and does not hold if none of it agrees; else it is open. A statement and a claim have the word
+    for how much of them agrees. The exit status is 0 whatever the verdicts, and 1 when a run
+    failed. Without PAPER, all papers are tested. ID is a claim (W3) or one of its statements
+    (W3.1).
 
     \b
     orchestrator reproduce westwoodplus:W3
@@ -113,57 +110,47 @@ def command(
     orchestrator reproduce westwoodplus:W7.2 --most 20
     orchestrator reproduce westwoodplus:W3 --causes
     """
-    from results.claims.loading import load_all, select
-
-    length = _length(reduced, quick, full)
     if most is not None and folder is not None:
         raise UsageError(
             "--most and --write: a summary has the repetitions that its length asks for"
         )
-    papers = load_all(claims)
-    if not papers:
-        raise UsageError(f"--claims {claims}: there are no claims (files NAME.yaml)")
-    chosen: list[tuple[str, Statement]] = []
-    for target in targets or list(papers):
-        chosen += [each for each in select(papers, target) if each not in chosen]
+    if only_plan and (folder or figures):
+        given = "--write" if folder else "--figures"
+        raise UsageError(f"--plan and {given}: a plan makes no runs, so nothing can be written")
+    length = _length(reduced, quick, full)
+    prepared = prepare(ReproductionRequest(targets, length, most, causes, claims))
     if folder is not None and causes:
-        _ablations.require_all(papers, chosen)
-    experiments = _claim_runs.prepare(papers, chosen, length, claims.parent, most or 0)
-    ablated = _ablations.prepare(papers, chosen, length, claims.parent) if causes else []
+        ablations.require_all(prepared.papers, prepared.chosen)
     if only_plan:
-        named = [(f"{each.claim}, {each.ablation.name}", each.experiments) for each in ablated]
-        _claim_report.show_plan(experiments, named, db, as_json)
+        planned = prepared.plan(db)
+        if as_json:
+            documents = [each.document() for each in planned]
+            terminal.print_json({"schema": 1, "experiments": documents})
+        else:
+            claim_text.show_plan(planned)
+            ablation_text.show_absence(prepared)
         return 0
-    summaries = _claim_digests.read(claims)
-    where = _executor.choose(executor, backends.DEFAULT, jobs, tls_files)
-    request = run.Request(db, backends.DEFAULT, where, False, quiet)
-
-    def execute(plan: Plan) -> list[str]:
-        return run.make_runs(plan, True, request)
-
-    with _naming_the_command(quiet):
-        looks = 1 if most is None else math.inf
-        outcomes = _claim_runs.decide(chosen, experiments, execute, db, quiet, looks)
-        for each in ablated:
-            each.decide(execute, db, quiet)
-    estimator = _estimates.estimator(db)
-    other = _claim_runs.full_length_costs(papers, outcomes, length, estimator, claims.parent)
-    document = _claim_document.document(outcomes, papers, experiments, other, length, estimator)
-    document |= _ablations.document(ablated)
-    document |= _claim_digests.document(outcomes, ablated, papers, summaries, length)
+    where = choose(executor, backends.DEFAULT, jobs, tls_files)
+    settings = RunSettings(db, backends.DEFAULT, where)
+    with RunEvents(quiet) as listener, _naming_the_command(quiet):
+        found = reproduce(prepared, settings, listener)
     if folder is not None:
-        _claim_report.write(document, outcomes, papers, folder)
-        _ablations.write(ablated, length, folder)
+        _say_all(found.write(folder))
     if figures is not None:
-        _claim_report.draw(document, figures)
+        _say_all(claim_files.draw(found.outcomes, found.length, figures))
     if as_json:
-        _output.print_json(document)
+        terminal.print_json(found.document)
     else:
-        _claim_report.show(document)
-        _ablations.show(document)
-        _claim_digests.show(document)
-    every = [experiments, *(each.experiments for each in ablated)]
-    return RunError.exit_status if _failed(every, db) else 0
+        claim_text.show(found)
+        ablation_text.show(found)
+        digest_text.show(found.compared)
+    return found.status
+
+
+def _say_all(files: Iterator[Path]) -> None:
+    """Say which files are written, each when it is there."""
+    for file in files:
+        terminal.line(f"{file}", err=True)
 
 
 def _length(reduced: bool, quick: bool, full: bool) -> Length:
@@ -180,24 +167,6 @@ def _length(reduced: bool, quick: bool, full: bool) -> Length:
     return chosen[0] if chosen else "quick"
 
 
-def _failed(every: Sequence[_claim_runs.ClaimExperiments], db: Path) -> bool:
-    """Tell whether the newest run of a repetition failed."""
-    from results.store import Store
-
-    ids = {
-        run_id
-        for experiments in every
-        for experiment in experiments.values()
-        for made in experiment.made.values()
-        for run_id in made
-    }
-    if not ids:
-        return False
-    with Store.open_read_only(db) as store:
-        # Asked for one by one, because a store may have many thousands of other runs.
-        return any(store.load(run_id).status != "ok" for run_id in ids)
-
-
 @contextlib.contextmanager
 def _naming_the_command(quiet: bool) -> Iterator[None]:
     """Say that the same command continues when the user interrupts it."""
@@ -205,5 +174,5 @@ def _naming_the_command(quiet: bool) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if not quiet:
-            click.echo("runs that ended are stored; the same command runs the others", err=True)
+            terminal.line("runs that ended are stored; the same command runs the others", err=True)
         raise

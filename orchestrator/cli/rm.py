@@ -6,29 +6,29 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from orchestrator.cli import _completion, _experiments, _options, _output
-from orchestrator.cli._status import StatusLine
+from orchestrator.cli.options import completion, experiment_argument, shared
+from orchestrator.cli.render import terminal
+from orchestrator.cli.render.status_line import StatusLine
 from orchestrator.errors import UsageError
-
-if TYPE_CHECKING:
-    from results.store import Store
+from results.store.store import Store
+from results.store.upkeep.housekeeping import remove_runs
+from results.wording import quantities
 
 _MOST_LISTED = 10
 
 
 @click.command()
-@click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=_completion.runs)
+@click.argument("runs", metavar="[RUN]...", nargs=-1, shell_complete=completion.runs)
 @click.option(
     "--experiment",
-    metavar=_experiments.ARGUMENT,
+    metavar=experiment_argument.ARGUMENT,
     help="Remove all runs of this experiment: NAME, NAME@HASH or a scenario file.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
-@_options.database
+@shared.database
 def command(runs: tuple[str, ...], experiment: str | None, yes: bool, db: Path) -> None:
     """Remove stored runs with all samples, metrics, judgements, notes and tags.
 
@@ -45,19 +45,17 @@ def command(runs: tuple[str, ...], experiment: str | None, yes: bool, db: Path) 
         raise UsageError("name runs, or an experiment with --experiment")
     if not yes and not sys.stdin.isatty():
         raise UsageError("rm asks before it removes, and this is no terminal: give --yes")
-    from results.housekeeping import remove_runs
-    from results.store import Store
 
     with Store.open_existing(db, StatusLine().say) as store:
         if experiment is None:
             ids = list(dict.fromkeys(store.resolve(run) for run in runs))
         else:
-            ids = [row.id for row in _experiments.find(store, experiment).rows]
+            ids = [row.id for row in experiment_argument.the_only(store, experiment).rows]
         if not yes and not _agreed(store, ids):
-            click.echo("nothing was removed", err=True)
+            terminal.line("nothing was removed", err=True)
             return
         remove_runs(store, ids)
-    click.echo(f"{_output.plural(len(ids), 'run')} removed")
+    terminal.line(f"{quantities.plural(len(ids), 'run')} removed")
 
 
 def _agreed(store: Store, ids: Sequence[str]) -> bool:
@@ -66,12 +64,12 @@ def _agreed(store: Store, ids: Sequence[str]) -> bool:
     remarks = store.remarks()
     for row in rows[:_MOST_LISTED]:
         marked = " (has notes or tags)" if row.id in remarks else ""
-        click.echo(f"{row.id}  {row.experiment}  {row.status}{marked}", err=True)
+        terminal.line(f"{row.id}  {row.experiment}  {row.status}{marked}", err=True)
     if len(rows) > _MOST_LISTED:
-        click.echo(f"and {len(rows) - _MOST_LISTED} more", err=True)
+        terminal.line(f"and {len(rows) - _MOST_LISTED} more", err=True)
     counts = Counter(row.status for row in rows)
     words = ", ".join(f"{count} {status}" for status, count in counts.items())
     marked_runs = sum(run_id in remarks for run_id in ids)
     words += f", {marked_runs} with notes or tags" if marked_runs else ""
-    question = f"remove {_output.plural(len(ids), 'run')} ({words}) for ever?"
+    question = f"remove {quantities.plural(len(ids), 'run')} ({words}) for ever?"
     return click.confirm(question, err=True)

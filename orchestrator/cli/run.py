@@ -1,73 +1,61 @@
-"""``orchestrator run``: run a scenario, store and judge it."""
+"""``orchestrator run``: run scenarios, or the runs of a crate; store and judge them."""
 
 from __future__ import annotations
 
 import contextlib
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import click
 
 from orchestrator import backends
-from orchestrator.cli import (
-    _completion,
-    _estimates,
-    _executor,
-    _expectations,
-    _junit,
-    _options,
-    _output,
-    _repeating,
-    _report,
-    _scenario_figures,
-)
-from orchestrator.cli._executor import Executor
-from orchestrator.cli._status import StatusLine
-from orchestrator.errors import RunError, StoreError, Unfaithful, UsageError
+from orchestrator.application import repeating
+from orchestrator.application import run as use_cases
+from orchestrator.application.events import ScenarioMeasured
+from orchestrator.application.executor import choose
+from orchestrator.application.making_runs import RunSettings
+from orchestrator.application.outcomes import SuiteResult
+from orchestrator.cli.options import completion, execution, shared
+from orchestrator.cli.render import crate_text, expectation_text, run_text, terminal
+from orchestrator.cli.render import junit as junit_report
+from orchestrator.cli.render.run_events import RunEvents
+from orchestrator.errors import OutputError, UsageError
 from results import DEFAULT_DB
-
-if TYPE_CHECKING:
-    from orchestrator.backends.contract import Backend
-    from orchestrator.cli._progress import LiveProgress
-    from orchestrator.planning.plan import Plan
-    from orchestrator.scenario import LoadedScenario
-    from results.expectations import Expectation
-    from results.figures import FigureSpec
+from results.crate.crate_reading import is_crate
+from results.runs.model import RunResult
 
 DETAILED_RUNS = 4
 """Up to this many runs are shown with their flows; more are shown as a list."""
 
 
 @click.command()
-@_options.scenario_file(metavar="[FILE]", required=False)
+@shared.scenario_file("files", metavar="[FILE...|CRATE]", nargs=-1)
 @click.option(
     "--backend",
     default=backends.DEFAULT,
     show_default=True,
-    shell_complete=_completion.backends,
+    shell_complete=completion.backends,
     help=f"Back end to run on: {', '.join(backends.MODULES)}.",
 )
-@_options.overrides
-@_options.reduced
-@_options.repetitions
+@shared.overrides
+@shared.reduced
+@shared.repetitions
 @click.option(
     "--jobs",
     type=click.IntRange(1),
     help="Number of runs at a time, with a CPU each.  [default: 1; all workers of a cluster]",
 )
-@_executor.options
-@_options.database
+@execution.options
+@shared.database
 @click.option("--resume", is_flag=True, help="Skip the runs that are stored already.")
 @click.option(
     "--verify",
-    metavar="RUN",
-    shell_complete=_completion.runs,
-    help="Run a stored run again and compare the digests.",
+    metavar="RUN|EXPERIMENT",
+    shell_complete=completion.experiments_and_runs,
+    help="Run a stored run, or all of an experiment, again and compare the digests.",
 )
-@_options.as_json
+@shared.as_json
 @click.option(
     "--junit", type=click.Path(dir_okay=False, path_type=Path), help="Also write JUnit XML there."
 )
@@ -87,7 +75,7 @@ DETAILED_RUNS = 4
 @click.option("--unconfined", is_flag=True, help="Run the guest without its sandbox.")
 @click.option("--quiet", is_flag=True, help="Show no progress and no hints.")
 def command(
-    file: Path | None,
+    files: tuple[Path, ...],
     backend: str,
     overrides: tuple[str, ...],
     reduced: bool,
@@ -105,11 +93,16 @@ def command(
     unconfined: bool,
     quiet: bool,
 ) -> int:
-    """Run a scenario, store the results and check their fidelity.
+    """Run scenarios, store the results and check their fidelity.
 
     A scenario is one run, or a matrix of runs, with repetitions. The exit status is 1 when a run
     failed or does not meet what the scenario expects, and 3 when the emulation was not faithful.
-    Then the figures that the scenario names are drawn.
+    Then the figures that the scenario names are drawn. Several files are a suite: all are
+    validated before anything runs, and there is one exit status.
+
+    CRATE is what `export --format rocrate` writes: a folder, or a ZIP archive of it. Its runs are
+    made again. The exit status is 0 when all are bit-identical to the crate's, and 1 when not all
+    are. It is 2 when the crate is malformed, or has another kernel or link model.
 
     \b
     orchestrator run scenarios/quickstart.yaml
@@ -117,210 +110,124 @@ def command(
     orchestrator run mine.yaml --resume --json > result.json
     orchestrator run mine.yaml --executor dask=local --jobs 4
     orchestrator run --verify last
+    orchestrator run one.yaml two.yaml --json > suite.json
+    orchestrator run colleagues-crate.zip --db again.db
     """
     backends.require_known(backend)
     if junit is not None:
-        _junit.require_writable(junit)
-    request = Request(
+        junit_report.require_writable(junit)
+    settings = RunSettings(
         db,
         backend,
-        _executor.choose(executor, backend, jobs, tls_files),
+        choose(executor, backend, jobs, tls_files),
         unconfined,
-        quiet,
-        _options.wall_time(timeout),
+        shared.wall_time(timeout),
     )
-    figures: Sequence[FigureSpec] = ()
-    expected: Sequence[Expectation] = ()
-    if verify is not None:
-        given = (file, folder, repetitions)
-        if overrides or reduced or resume or any(each is not None for each in given):
+    changed = repeating.with_repetitions(overrides, repetitions)
+
+    def measured(event: ScenarioMeasured) -> None:
+        if not as_json:
+            with _naming_what_is_stored(event.ids, db):
+                _print(event.runs)
+                expectation_text.show(event.expectations)
+
+    with RunEvents(quiet, measured) as listener:
+        if verify is not None:
+            if files or changed or reduced or resume or folder is not None:
+                raise UsageError(
+                    "--verify RUN uses the stored scenario: leave out FILE, --set, --reduced, "
+                    "--repetitions, --resume and --figures"
+                )
+            ended = use_cases.verify(verify, settings, listener)
+        elif _is_crate(files):
+            if changed or reduced or folder is not None:
+                raise UsageError(
+                    f"{files[0]}: the runs of a crate are made as they are: leave out --set, "
+                    "--reduced, --repetitions and --figures"
+                )
+            with _naming_resume(listener, quiet):
+                ended = use_cases.run_crate(files[0], resume, settings, listener)
+            _say_crate(ended, as_json)
+        elif files:
+            request = use_cases.ScenarioRequest(files, changed, reduced, resume, folder)
+            with _naming_resume(listener, quiet):
+                ended = use_cases.run_scenarios(request, settings, listener)
+        else:
             raise UsageError(
-                "--verify RUN uses the stored scenario: leave out FILE, --set, --reduced, "
-                "--repetitions, --resume and --figures"
+                "give a scenario file, a crate, or a stored run or experiment with --verify"
             )
-        ids, same = _verify(verify, request)
-    elif file is not None:
-        loaded = _loaded(file, _options.with_repetitions(overrides, repetitions), reduced)
-        figures, expected = loaded.scenario.figures, loaded.scenario.expect
-        _scenario_figures.prepare(figures, folder)
-        with _naming_resume(request):
-            ids = _repeating.run(loaded, lambda plan: make_runs(plan, resume, request), db, quiet)
-        same = True
-    else:
-        raise UsageError("give a scenario file, or a stored run with --verify RUN")
-    document = _document(ids, db)
-    found = _expectations.evaluate(expected, ids, db)
-    if expected:
-        document["expectations"] = found
     if junit is not None:
-        _junit.write(document, junit)
+        junit_report.write(ended.outcomes, junit)
     if as_json:
-        _output.print_json(document)
-    else:
-        _print(document["runs"])
-        _expectations.show(found)
-        if not quiet:
-            _print_next_commands(ids, db)
-    undrawn = _scenario_figures.draw(figures, ids, db, folder, quiet)
-    met = all(each["met"] for each in found)
-    return exit_status(document["runs"], same and met) or undrawn
+        with _naming_what_is_stored(ended.ids, db):
+            terminal.print_json(ended.document)
+    elif not quiet and ended.ids:
+        _print_next_commands(ended.ids, db)
+    return ended.status
 
 
-@dataclass(frozen=True)
-class Request:
-    """The options that do not depend on the scenario."""
+def _is_crate(files: Sequence[Path]) -> bool:
+    """Tell whether the arguments are a crate.
 
-    db: Path
-    backend: str
-    executor: Executor
-    unconfined: bool
-    quiet: bool
-    timeout_s: float | None = None
-
-
-def exit_status(runs: Sequence[Mapping[str, Any]], same: bool = True) -> int:
-    """Return 1 when a run failed or is not as it should be, 3 when one is unfaithful, else 0.
-
-    ``same`` is False if a digest differs or an expectation is not met.
+    Raises:
+        UsageError: they are a crate and something else.
     """
-    if not same or any(run["status"] != "ok" for run in runs):
-        return RunError.exit_status
-    if any(run["fidelity"]["verdict"] == "unfaithful" for run in runs):
-        return Unfaithful.exit_status
-    return 0
-
-
-def _loaded(file: Path, overrides: Sequence[str], reduced: bool) -> LoadedScenario:
-    from orchestrator.scenario import load
-
-    return load(file, overrides, reduced)
-
-
-def make_runs(planned: Plan, resume: bool, request: Request) -> list[str]:
-    """Run the plan and return the ids of its runs, including those that were stored already."""
-    if not (resume and request.db.exists()):
-        if not request.quiet and request.db.exists():
-            _say_what_is_stored_twice(planned, request)
-        return _execute(planned, request)
-    from orchestrator.cli import _stored_runs
-    from orchestrator.files.temporary import RUN_FOLDER, remove_abandoned, temporary_root
-    from results.store import Store
-
-    # It is migrated now: runs are added to it anyway.
-    with Store.open_existing(request.db, StatusLine(request.quiet).say) as store:
-        rest = _stored_runs.remaining(planned, store, request.backend)
-    if not request.quiet:
-        total, left = len(planned.runs), len(rest.plan.runs)
-        click.echo(f"{total - left} of {_output.plural(total, 'run')} are stored already", err=True)
-    if rest.plan.runs:
-        return rest.complete(_execute(rest.plan, request))
-    remove_abandoned(temporary_root(), RUN_FOLDER)  # as a run would
-    return rest.complete([])
-
-
-def _say_what_is_stored_twice(planned: Plan, request: Request) -> None:
-    """Say on standard error how many of the runs are stored already."""
-    from orchestrator.cli import _stored_runs
-    from results.store import Store
-
-    with Store.open_read_only(request.db) as store:
-        stored = sum(_stored_runs.stored(planned, store, request.backend))
-    if stored:
-        runs = _output.plural(len(planned.runs), "run")
-        click.echo(
-            f"{stored} of the {runs} {'is' if stored == 1 else 'are'} stored already with the same "
-            "content; --resume uses what is stored",
-            err=True,
-        )
+    crates = [file for file in files if is_crate(file)]
+    if crates and len(files) > 1:
+        raise UsageError(f"{crates[0]}: a crate is run alone; give it without other files")
+    return bool(crates)
 
 
 @contextlib.contextmanager
-def _naming_resume(request: Request) -> Iterator[None]:
-    """Name the command that continues a plan when the user interrupts it."""
+def _naming_resume(listener: RunEvents, quiet: bool) -> Iterator[None]:
+    """Name the command that continues a plan when the user interrupts its runs."""
     try:
         yield
     except KeyboardInterrupt:
-        if not request.quiet:
-            words = _options.same_command(click.get_current_context(), "--resume")
-            click.echo(f"runs that ended are stored; to run the others:\n  {words}", err=True)
+        if listener.has_begun and not quiet:
+            words = shared.same_command(click.get_current_context(), "--resume")
+            terminal.say(f"runs that ended are stored; to run the others:\n  {words}", err=True)
         raise
 
 
-def _verify(run: str, request: Request) -> tuple[list[str], bool]:
-    """Run a stored run again; return the new run's id, and whether the digests are equal."""
-    from orchestrator.cli import _stored_runs
-    from results.store import Store
-
-    with Store.open_existing(request.db, StatusLine(request.quiet).say) as store:
-        verification = _stored_runs.verification(run, store, request.backend)
-    ids = _execute(verification.plan, request, again=True)
-    with Store.open_read_only(request.db) as store:
-        digests = [store.load(run_id).row.digest for run_id in ids]
-    same = digests == [verification.digest]
-    word = "the same digest as" if same else "a DIFFERENT digest from"
-    click.echo(f"{', '.join(ids)}: {word} {verification.run_id} ({verification.digest})", err=True)
-    return ids, same
+def _say_crate(ended: SuiteResult, as_json: bool) -> None:
+    """Say how many runs of the crate are bit-identical."""
+    for each in ended.outcomes:
+        if each.crate is not None:
+            terminal.say(crate_text.show(each.crate), err=as_json)
 
 
-def _execute(plan: Plan, request: Request, again: bool = False) -> list[str]:
-    """Run every run of the plan and return their ids; progress goes to standard error.
-
-    ``again`` requires a back end on which equal runs give equal digests.
-    """
-    from orchestrator.backends.contract import BackendOptions
-    from orchestrator.cli._guest_build import progress_on
-    from orchestrator.cli._progress import LiveProgress
-    from orchestrator.execution.runner import run_plan
-
-    with StatusLine(request.quiet) as line:
-        executor = request.executor
-        options = BackendOptions(progress_on(line), request.unconfined, executor.local_jobs)
-        backend = backends.make(request.backend, options)
-        if again and not backend.traits.reproducible:
-            raise UsageError(f"--verify: runs on the back end {backend.name} are not bit-identical")
-        run_options = executor.run_options(request.db, backend, request.timeout_s, line.say)
-        progress = LiveProgress(plan, line, jobs=executor.local_jobs or None)
-
-        def meanwhile() -> None:
-            if not request.quiet:
-                _learn(progress, request.db, backend)
-            _output.load_console()
-
-        return run_plan(plan, replace(run_options, meanwhile=meanwhile), progress)
-
-
-def _learn(progress: LiveProgress, db: Path, backend: Backend) -> None:
-    """Let the status line estimate by earlier runs of the store, as ``plan`` does."""
-    from orchestrator.backends.guest import Guest
-
-    if isinstance(backend, Guest):  # runs of others take real time
-        # A store that cannot be read must not end runs that go on: only an estimate needs it here.
-        with contextlib.suppress(StoreError):
-            progress.learn(_estimates.estimator(db, backend.kernel))
-
-
-def _document(ids: Sequence[str], db: Path) -> dict[str, Any]:
-    from results.store import Store
-
-    with Store.open_read_only(db) as store:
-        return store.document(ids)
-
-
-def _print(runs: Sequence[Mapping[str, Any]]) -> None:
-    out = _output.console()
+def _print(runs: Sequence[RunResult]) -> None:
+    out = terminal.console()
     if len(runs) > DETAILED_RUNS:
-        _report.print_list(runs, out)
+        run_text.print_list([run.listed() for run in runs], out)
         return
     for index, run in enumerate(runs):
         if index:
             out.print()
-        _report.print_run(run, out)
+        run_text.print_run(run, out)
+
+
+@contextlib.contextmanager
+def _naming_what_is_stored(ids: Sequence[str], db: Path) -> Iterator[None]:
+    """Say that the runs are stored if they cannot be printed, and how to show them."""
+    try:
+        yield
+    except OutputError as error:
+        if not ids:
+            raise
+        stored = f"what was run is stored; {_command('show', db, ids[-1])}"
+        raise OutputError(error.reason, stored) from error
 
 
 def _print_next_commands(ids: Sequence[str], db: Path) -> None:
     """Print on standard error the commands that show the runs, with the program as called."""
-    program = _options.program()
-    option = "" if db == DEFAULT_DB else f" --db {shlex.quote(str(db))}"
-    click.echo("", err=True)
-    click.echo(f"{program} show {ids[-1]}{option}    all metrics and checks", err=True)
-    click.echo(f"{program} web{option}    plots in a browser", err=True)
+    terminal.line("", err=True)
+    terminal.line(f"{_command('show', db, ids[-1])}    all metrics and checks", err=True)
+    terminal.line(f"{_command('web', db)}    plots in a browser", err=True)
+
+
+def _command(name: str, db: Path, *words: str) -> str:
+    """Return a command line on the database, with the program as called."""
+    option = [] if db == DEFAULT_DB else ["--db", str(db)]
+    return f"{shared.program()} {shlex.join([name, *words, *option])}"

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from orchestrator.cli import _completion, _options, _output, _report, _selection
+from orchestrator.cli.options import completion, experiment_argument, run_selection, shared
+from orchestrator.cli.render import run_text, terminal
+from results.documents import run_document
+from results.experiment.experiments import name_of
+from results.runs import listing
+from results.runs.model import ListedRun
+from results.store.store import Store
 
 STATUSES = ("running", "ok", "failed", "interrupted")
 
 
 @click.command()
-@_options.database
+@shared.database
 @click.option(
     "--experiment",
-    metavar="NAME",
-    shell_complete=_completion.experiments,
-    help="List only the runs of this experiment.",
+    metavar="NAME|NAME@HASH",
+    shell_complete=completion.experiments,
+    help="List only the runs of this experiment; of NAME, those of all that have the name.",
 )
 @click.option(
     "--where",
@@ -39,7 +46,7 @@ STATUSES = ("running", "ok", "failed", "interrupted")
 @click.option(
     "--sort", metavar="NAME", help="Sort by a field or metric; -NAME from the largest down."
 )
-@_options.as_json
+@shared.as_json
 def command(
     db: Path,
     experiment: str | None,
@@ -61,19 +68,20 @@ def command(
     orchestrator runs --status failed --status interrupted
     orchestrator runs --where 'goodput_bps>5mbit' --sort -goodput_bps
     """
-    from results.store import Store
-
     with Store.open_read_only(db) as store:
-        listing = store.listing(experiment)
-    runs = listing["runs"]
-    runs = _selection.matching(runs, conditions)
+        name = None if experiment is None else name_of(experiment)
+        runs: Sequence[ListedRun] = listing.read(store, name)
+        if experiment is not None:
+            ids = experiment_argument.run_ids(store, experiment)
+            runs = [run for run in runs if run.row.id in ids]
+    runs = run_selection.matching(runs, conditions)
     if since is not None:
-        runs = _selection.since(runs, since)
+        runs = run_selection.since(runs, since)
     if statuses:
-        runs = [run for run in runs if run["status"] in statuses]
+        runs = [run for run in runs if run.row.status in statuses]
     if sort is not None:
-        runs = _selection.in_order(runs, sort)
+        runs = run_selection.in_order(runs, sort)
     if as_json:
-        _output.print_json({**listing, "runs": runs})
+        terminal.print_json(run_document.list_document(runs))
         return
-    _report.print_list(runs, _output.console(), scenarios=True)
+    run_text.print_list(runs, terminal.console(), scenarios=True)

@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
-from orchestrator import plaintext
-from orchestrator.cli import _completion, _options, _output, _report
+from orchestrator.cli.options import completion, shared
+from orchestrator.cli.render import run_text, terminal
+from results.documents import run_document
+from results.runs import result
+from results.store.store import Store
 
 
 @click.command()
-@click.argument("run", shell_complete=_completion.runs)
-@_options.database
-@_options.as_json
-@click.option("--console", "artefact", flag_value="console", help="Print the guest's console.")
-@click.option("--log", "artefact", flag_value="log", help="Print the test bed's log.")
-def command(run: str, db: Path, as_json: bool, artefact: str | None) -> None:
+@click.argument("run", shell_complete=completion.runs)
+@shared.database
+@shared.one_of(
+    "form",
+    {
+        "--json": ("json", "Print JSON instead of text."),
+        "--console": ("console", "Print the guest's console."),
+        "--log": ("log", "Print the test bed's log."),
+    },
+)
+def command(run: str, db: Path, form: Literal["json", "console", "log"] | None) -> None:
     """Show a stored run, with all metrics and fidelity checks.
 
     RUN is an id, a unique prefix of one, or "last".
@@ -25,15 +34,13 @@ def command(run: str, db: Path, as_json: bool, artefact: str | None) -> None:
     orchestrator show last
     orchestrator show last --json
     """
-    from results.store import Store
-
     with Store.open_read_only(db) as store:
-        if artefact is not None:
+        if form in ("console", "log"):
             # Earlier versions stored the guest's output without escaping control characters.
-            click.echo(plaintext.visible(store.load(run).artefact(artefact)), nl=False)
+            terminal.say(store.load(run).artefact(form), nl=False)
             return
-        document = store.document([run])
-    if as_json:
-        _output.print_json(document)
+        found = result.of_run(store.load(run))
+    if form == "json":
+        terminal.print_json(run_document.document([found]))
     else:
-        _report.print_run(document["runs"][0], _output.console(), everything=True)
+        run_text.print_run(found, terminal.console(), everything=True)

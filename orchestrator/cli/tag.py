@@ -6,17 +6,21 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli import _completion, _options, _output
-from orchestrator.cli._status import StatusLine
+from orchestrator.cli.options import completion, shared
+from orchestrator.cli.render import terminal
+from orchestrator.cli.render.status_line import StatusLine
 from orchestrator.errors import UsageError
+from results.store.store import Store
+from results.store.upkeep import housekeeping
+from results.wording import quantities
 
 
 @click.command()
 @click.argument(
-    "words", metavar="RUN... TAG", nargs=-1, required=True, shell_complete=_completion.runs
+    "words", metavar="RUN... TAG", nargs=-1, required=True, shell_complete=completion.runs
 )
 @click.option("--remove", is_flag=True, help="Remove the tag.")
-@_options.database
+@shared.database
 def command(words: tuple[str, ...], remove: bool, db: Path) -> None:
     """Add a tag to stored runs, beside what is stored of them.
 
@@ -28,13 +32,10 @@ def command(words: tuple[str, ...], remove: bool, db: Path) -> None:
     orchestrator runs --where tag=paper
     orchestrator tag last paper --remove
     """
-    from results import housekeeping
-    from results.store import Store
-
     if len(words) < 2:
         raise UsageError("name one or more runs, and then the tag")
     *runs, tag = words
     with Store.open_existing(db, StatusLine().say) as store:
         (housekeeping.remove_tag if remove else housekeeping.add_tag)(store, runs, tag)
     done = "removed from" if remove else "added to"
-    click.echo(f"tag {tag} {done} {_output.plural(len(runs), 'run')}")
+    terminal.line(f"tag {tag} {done} {quantities.plural(len(runs), 'run')}")

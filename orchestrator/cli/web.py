@@ -7,15 +7,18 @@ from pathlib import Path
 
 import click
 
-from orchestrator.cli import _options
-from orchestrator.cli._status import StatusLine
+import web
+from orchestrator.cli.options import shared
+from orchestrator.cli.render.status_line import StatusLine
 from orchestrator.errors import UsageError
+from results.schema import earlier_schema
+from results.store.store import Store
 
 TOKEN_VARIABLE = "ORCHESTRATOR_WEB_TOKEN"
 
 
 @click.command()
-@_options.database
+@shared.database
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option(
     "--port",
@@ -44,23 +47,19 @@ def command(
     orchestrator web --port 0 --db elsewhere/runs.db
     orchestrator web --edit
     """
-    from results import older
-    from results.store import Store
-    from web import read_token, serve
-
     if token is not None:
         raise UsageError(
             "--token is refused, because every user of this machine can read a command line: put "
             "the token into a file of mode 600 and name it with --token-file, or set "
             f"{TOKEN_VARIABLE}"
         )
-    known = os.environ.get(TOKEN_VARIABLE) if token_file is None else read_token(token_file)
+    known = os.environ.get(TOKEN_VARIABLE) if token_file is None else web.read_token(token_file)
     if known == "":
         raise UsageError(f"{TOKEN_VARIABLE} is empty: set a token, or unset the variable")
     if db.exists():
         # A file that is no store is reported now, and not on every page.
         with Store.open_read_only(db) as store:
-            said = older.warning(store.connection, db) if edit else None
+            said = earlier_schema.warning(store.connection, db) if edit else None
         if said is not None:
             StatusLine().say(said)
-    serve(db, host, port, known, edit)
+    web.serve(db, host, port, known, edit)

@@ -12,14 +12,16 @@ from types import MappingProxyType
 
 from orchestrator.compile.probes import probes
 from orchestrator.compile.testbed_spec import readings_ns
-from orchestrator.planning import estimate
+from orchestrator.planning.costs import estimate
 from orchestrator.planning.runspec import DIGEST_PERIOD_S, PlannedFlow, RunSpec, ticks
+from orchestrator.protocol.links.link import MOST_BUCKETS
+from orchestrator.protocol.reports.records import SENDER_STATE_ROW, SOJOURN_FIELDS, SOJOURN_ROW
 from orchestrator.protocol.sampling_schedule import MOST_READS_PER_S
 
 MIB = 2**20
 
 MOST_ENTRIES = 1000
-"""Most files in a bed's output folder; a bed writes nine."""
+"""Most files in a bed's output folder; a bed writes ten."""
 
 LEAST_WALL_S = 1800.0
 WALL_FACTOR = 20.0
@@ -36,7 +38,7 @@ LOG_BYTES = 16 * MIB
 
 _FACTOR = 4
 _BYTES_PER_SOCKET = 512  # netlink answer about one socket; 450 were measured
-_BYTES_PER_QDISC = 32  # qdisc.Counters and redirect.Policers
+_BYTES_PER_QDISC = 32  # qdisc_counters.NamespaceCounters and redirect.Policers
 _BYTES_PER_READING = 44
 _BYTES_PER_ROW = 8 * 14  # the longest row of integers: datagrams.bin
 _BYTES_PER_TRANSFER = 32
@@ -44,6 +46,7 @@ _BYTES_PER_PACKET = 96  # one packet of a probe, as JSON
 _BYTES_PER_NODE_OR_LINK = 16_384  # facts about one host or link
 _BYTES_PER_CHANGE = 1_024  # facts about one change of a netem's settings
 _BYTES_PER_RANGE = 64  # of a list of packets to lose, as hexadecimal digits in two facts
+_BYTES_PER_FAILURE = 64  # of a connection that failed
 _LEAST_RTT_S = 1e-3
 """Assumed RTT where the real one is unknown or shorter."""
 _MOST_OPEN_S = 10.0
@@ -52,8 +55,10 @@ _QDISCS_PER_CHANNEL = 4  # link, queue, netem, policer
 
 _BASE_BYTES = {
     "tcp.bin": 64 * MIB,
+    "senders.bin": MIB,
     "queue.bin": 16 * MIB,
     "readings.bin": 16 * MIB,
+    "sojourn.bin": MIB,
     "transfers.bin": 16 * MIB,
     "datagrams.bin": 16 * MIB,
     "facts.jsonl": 16 * MIB,
@@ -101,8 +106,10 @@ def of(run: RunSpec, timeout_s: float | None = None, real_time: bool = False) ->
         timeout_s = LEAST_WALL_S + WALL_FACTOR * expected_s
     expected = {
         "tcp.bin": _tcp_bytes(run),
+        "senders.bin": _sender_bytes(run),
         "queue.bin": _queue_bytes(run),
         "readings.bin": _reading_bytes(run),
+        "sojourn.bin": _sojourn_bytes(run),
         "transfers.bin": _BYTES_PER_TRANSFER * _connections(run),
         "datagrams.bin": _datagram_bytes(run),
         "facts.jsonl": _facts_bytes(run),
@@ -126,6 +133,14 @@ def _tcp_bytes(run: RunSpec) -> int:
             open_s = min(run.duration_s / 2, _MOST_OPEN_S)
             answers += int(per_s * open_s * run.duration_s)
     return _BYTES_PER_SOCKET * answers
+
+
+def _sender_bytes(run: RunSpec) -> int:
+    """Return the bytes of the states of senders, if each reading finds another state."""
+    if run.grid_ns is None:
+        return 0
+    flows = sum(flow.transport == "tcp" and flow.connections != "many" for flow in run.flows)
+    return SENDER_STATE_ROW.size * flows * _samples(run, run.grid_ns / 1e9)
 
 
 def _connections(run: RunSpec) -> int:
@@ -170,6 +185,12 @@ def _reading_bytes(run: RunSpec) -> int:
     return _BYTES_PER_READING * (regular + int(MOST_READS_PER_S * (run.duration_s + 1)))
 
 
+def _sojourn_bytes(run: RunSpec) -> int:
+    edges = 2 * len(run.windows) + 3
+    queues = 2 * len(run.network.links)
+    return SOJOURN_ROW.size * (MOST_BUCKETS + len(SOJOURN_FIELDS)) * queues * edges
+
+
 def _datagram_bytes(run: RunSpec) -> int:
     flows = sum(flow.transport == "udp" for flow in run.flows)
     return _BYTES_PER_ROW * flows * _samples(run, run.sample_tcp_s)
@@ -185,11 +206,13 @@ def _facts_bytes(run: RunSpec) -> int:
     changes = len(run.events) + run.duration_s * sum(model.states_per_s for model in models)
     ranges = sum(len(chosen.ranges) for one in channels for chosen in one.chosen)
     described = len(run.network.hosts) + len(run.network.links) + len(run.flows)
+    failures = _BYTES_PER_FAILURE * _connections(run)
     in_lab = 0 if run.lab is None else 2 * _BYTES_PER_PACKET * _connections(run)
     return (
         _BYTES_PER_PACKET * packets
         + _BYTES_PER_NODE_OR_LINK * described
         + _BYTES_PER_CHANGE * int(changes)
         + _BYTES_PER_RANGE * ranges
+        + failures
         + in_lab
     )

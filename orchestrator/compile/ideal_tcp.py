@@ -32,8 +32,8 @@ from dataclasses import dataclass
 from orchestrator.compile.seeds import traffic_seed
 from orchestrator.planning.runspec import ChannelState, Pair, PlannedFlow, RunSpec
 from orchestrator.protocol.engines import ENGINES
-from orchestrator.protocol.frames import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
-from orchestrator.protocol.random_quantities import on_periods, periods, poisson_times
+from orchestrator.protocol.links.frames import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
+from orchestrator.protocol.links.random_quantities import on_periods, periods, poisson_times
 from orchestrator.protocol.specification import SysctlStep
 from orchestrator.protocol.units import nanoseconds
 

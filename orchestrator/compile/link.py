@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from orchestrator.network import Channel
 from orchestrator.planning.runspec import PlannedFlow
-from orchestrator.protocol import chosen
-from orchestrator.protocol.chosen import ChosenPackets
-from orchestrator.protocol.link import Transmitter
-from orchestrator.protocol.qdisc import Setting
+from orchestrator.protocol.links import chosen
+from orchestrator.protocol.links.chosen import ChosenPackets
+from orchestrator.protocol.links.link import Transmitter
+from orchestrator.protocol.links.qdisc import Setting
 from orchestrator.protocol.specification import LinkQdiscSpec, LinkStep
 
 

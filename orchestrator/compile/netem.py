@@ -16,8 +16,8 @@ from pydantic import BaseModel
 
 from orchestrator.network import Channel
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.protocol import netem
-from orchestrator.protocol.qdisc import Setting
+from orchestrator.protocol.links import netem
+from orchestrator.protocol.links.qdisc import Setting
 from orchestrator.protocol.specification import NetemSpec, NetemStep
 from topologies.links import DIRECTIONS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.network import Policer
-from orchestrator.protocol.qdisc import Setting
+from orchestrator.protocol.links.qdisc import Setting
 from orchestrator.protocol.specification import PolicerSpec
 from orchestrator.protocol.units import NS_PER_S
 

@@ -16,9 +16,9 @@ from orchestrator.network import (
     passing_share,
     path_delay_s,
 )
-from orchestrator.planning.ending import least_passing_share, trips_at_end
+from orchestrator.planning.network_at_end import least_passing_share, trips_at_end
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
-from orchestrator.protocol.frames import (
+from orchestrator.protocol.links.frames import (
     ECHO_FRAME_BYTES,
     ETHERNET_BYTES,
     PROBE_FRAME_BYTES,
@@ -72,7 +72,20 @@ def probes(run: RunSpec) -> ProbesSpec:
         "round_trips_end": list(_round_trips_at_end(run)),
         "bursts": list(_bursts(network, run.flows)),
         "policers": list(_policers(network, pairs)),
+        "fill_ns": max(map(_bucket_ns, _channels(network)), default=0),
     }
+
+
+def _channels(network: Network) -> Iterator[Channel]:
+    """Yield both directions of every link."""
+    for link in network.links:
+        yield link.forward
+        yield link.reverse
+
+
+def _bucket_ns(channel: Channel) -> int:
+    """Return how long the empty bucket of a channel's policer takes to fill; 0 without one."""
+    return 0 if channel.policer is None else _fill_ns([channel], channel.policer.burst_bytes)
 
 
 def queue_packets(queue: Queue, frame_bytes: int) -> int:
@@ -98,6 +111,7 @@ def _round_trip(network: Network, source: str, sink: str, frame_bytes: int) -> R
         "frame_bytes": frame_bytes,
         "expected_ns": echoes["expected_ns"],
         "attempts": echoes["attempts"],
+        "fill_ns": echoes["fill_ns"],
     }
 
 
@@ -124,7 +138,21 @@ def _echoes(hops: tuple[Hop, ...], frame_bytes: int, passing: float | None = Non
         "frame_bytes": frame_bytes,
         "expected_ns": crossing_ns(hops, frame_bytes),
         "attempts": _LEAST_ECHOES if hopeless else attempts,
+        "fill_ns": _fill_ns([hop.channel for hop in hops], frame_bytes),
     }
+
+
+def _fill_ns(channels: Iterable[Channel], size_bytes: int) -> int:
+    """Return how long the policers of a path take to get tokens for so many bytes.
+
+    A bucket has no room for more tokens than its size.
+    """
+    policers = (one.policer for one in channels if one.policer is not None)
+    times_ns = (
+        transmission_ns(min(size_bytes, policer.burst_bytes), policer.rate_bps)
+        for policer in policers
+    )
+    return max(times_ns, default=0)
 
 
 def _bursts(network: Network, flows: Iterable[PlannedFlow]) -> Iterator[BurstProbe]:
@@ -196,6 +224,7 @@ def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> BurstProb
         "sink": flow.sink,
         "packets": packets,
         "rounds": max(1, rounds),
+        "fill_ns": _fill_ns((*before, channel), packets * frame_bytes),
         "settle_ns": nanoseconds(settle_s),
         "rate_bps": rate,
         "queue_packets": limit if overfilled else None,
@@ -223,10 +252,11 @@ def _policers(network: Network, pairs: Iterable[tuple[str, str]]) -> Iterator[Po
 def _policed(source: str, sink: str, hops: tuple[Hop, ...], position: int) -> PolicerProbe | None:
     """Return the probe of the policer at ``position``, None when this path cannot measure it.
 
-    Each burst empties the bucket, which is half full again at the next one. The packets that pass
-    then give the rate. So packets must arrive faster than this rate and cross no other policer
-    before. All packets that pass must also get through the queue behind it, where they gather if
-    the link is slower than the policer. Fewer bursts are sent then.
+    The bucket is full at the first burst, whatever other probes have taken from it. Each burst
+    empties the bucket, which is half full again at the next one. The packets that pass then give
+    the rate. So packets must arrive faster than this rate and cross no other policer before. All
+    packets that pass must also get through the queue behind it, where they gather if the link is
+    slower than the policer. Fewer bursts are sent then.
     """
     before, channel = [hop.channel for hop in hops[:position]], hops[position].channel
     policer, queue = channel.policer, channel.queue
@@ -258,6 +288,7 @@ def _policed(source: str, sink: str, hops: tuple[Hop, ...], position: int) -> Po
         "sink": sink,
         "packets": packets,
         "rounds": rounds,
+        "fill_ns": _fill_ns([channel], policer.burst_bytes),
         "pause_ns": nanoseconds(spread_s + half * frame_bytes * 8 / policer.rate_bps),
         "settle_ns": nanoseconds(_SETTLE_S + path_delay_s(hops) + spread_s + full_s),
         "rate_bps": policer.rate_bps,

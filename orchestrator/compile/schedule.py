@@ -19,8 +19,8 @@ from orchestrator.compile.netem import (
 )
 from orchestrator.network import Channel
 from orchestrator.planning.runspec import ChannelState, Pair, RunSpec
-from orchestrator.protocol import link, netem
-from orchestrator.protocol.qdisc import Setting
+from orchestrator.protocol.links import link, netem
+from orchestrator.protocol.links.qdisc import Setting
 from orchestrator.protocol.specification import (
     LinkStep,
     NetemStep,

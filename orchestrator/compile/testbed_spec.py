@@ -51,6 +51,7 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
     for source, sink in pairs:
         peers.setdefault(source, set()).add(sink)
         peers.setdefault(sink, set()).add(source)
+    places = {host: place for place, host in enumerate(network.hosts)}
     endpoints = [host for host in network.hosts if host in peers]
     edges = {run.warmup_s, *(e for w in run.windows for e in (w.from_s, w.to_s))}
     return {
@@ -61,13 +62,14 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
             "tcp_ns": nanoseconds(run.sample_tcp_s),
             "queue_ns": nanoseconds(run.sample_queue_s),
             "readings_ns": readings_ns(network),
+            "grid_ns": run.grid_ns,
         },
         "hosts": [
             {
                 "name": host,
                 "address": f"10.{n >> 16 & 255}.{n >> 8 & 255}.{n & 255}",
                 "mac": f"02:00:00:{n >> 16 & 255:02x}:{n >> 8 & 255:02x}:{n & 255:02x}",
-                "peers": sorted(peers.get(host, ()), key=network.hosts.index),
+                "peers": sorted(peers.get(host, ()), key=places.__getitem__),
             }
             for n, host in enumerate(network.hosts, start=1)
         ],

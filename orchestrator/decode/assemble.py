@@ -11,21 +11,23 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.compile.netem import netem_provenance
-from orchestrator.decode import decode
-from orchestrator.decode.digest import Observed, digest
+from orchestrator.compile.policer import LINK_HEADER_BYTES
+from orchestrator.decode import decode, kernel_warnings
+from orchestrator.decode.digest import DigestInput, digest
 from orchestrator.decode.event_log import event_provenance, rate_steps
 from orchestrator.decode.facts import facts as read_facts
 from orchestrator.decode.facts import one_fact, require_of_run
-from orchestrator.decode.output import Output, believing_nothing, console_text, malformed
+from orchestrator.decode.outcomes import flow_ends
+from orchestrator.decode.output import OutputFolder, believing_nothing, console_text, malformed
 from orchestrator.decode.queue_readings import readings as queue_readings
-from orchestrator.decode.ranges import require_readings, require_samples
+from orchestrator.decode.ranges import require_readings, require_samples, require_sojourn_times
 from orchestrator.decode.receive_windows import receive_windows
+from orchestrator.decode.sojourn import sojourn_times
 from orchestrator.errors import BedError
 from orchestrator.network import DirectionName, Link
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
-from orchestrator.protocol import facts as protocol
-from orchestrator.protocol.facts import Fact
-from orchestrator.protocol.frames import ECHO_FRAME_BYTES
+from orchestrator.protocol.links.frames import ECHO_FRAME_BYTES, ETHERNET_BYTES, TUN_BYTES
+from orchestrator.protocol.links.qdisc import Statistic
 from orchestrator.protocol.numbering import (
     CHANNEL_ENDS,
     NETEM_HANDLE,
@@ -34,8 +36,9 @@ from orchestrator.protocol.numbering import (
     wire_index,
 )
 from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
-from orchestrator.protocol.qdisc import Statistic
-from orchestrator.protocol.records import QUEUE_COUNTERS, QUEUE_TIME
+from orchestrator.protocol.reports import facts as protocol
+from orchestrator.protocol.reports.facts import Fact
+from orchestrator.protocol.reports.records import QUEUE_COUNTERS, QUEUE_TIME
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import (
     FlowRecord,
@@ -69,7 +72,7 @@ class ProvidedModule:
     provenance: dict[str, Any]
 
 
-def decoder(spec: RunSpec, output: Output) -> decode.TcpDecoder:
+def decoder(spec: RunSpec, output: OutputFolder) -> decode.TcpDecoder:
     """Return the decoder of the run's TCP samples, for ``assemble``."""
     ports = [
         decode.FlowPorts(
@@ -84,7 +87,7 @@ def decoder(spec: RunSpec, output: Output) -> decode.TcpDecoder:
 
 def assemble(
     spec: RunSpec,
-    output: Output,
+    output: OutputFolder,
     console: Path,
     tcp: decode.TcpDecoder,
     modules: Sequence[ProvidedModule],
@@ -109,7 +112,7 @@ def assemble(
 
 def _assembled(
     spec: RunSpec,
-    output: Output,
+    output: OutputFolder,
     console: Path,
     tcp: decode.TcpDecoder,
     modules: Sequence[ProvidedModule],
@@ -122,19 +125,26 @@ def _assembled(
     names = _listed(spec, listed)
     queues, places = _queues(spec, names, one_fact(facts, protocol.Channels, "start")["channels"])
     statistics = _statistics(spec, listed["names"])
-    samples = decode.queue_samples(output, statistics, len(listed["policers"]))
+    header_bytes = _header_bytes(spec, names)
+    samples = decode.queue_samples(output, statistics, header_bytes)
     samples = _renumbered(samples, places)
-    readings = queue_readings(output, len(names), len(listed["policers"]))
+    readings = queue_readings(output, header_bytes)
     readings = needed(_renumbered(readings, places), queues)
-    flows = _flows(spec, facts, tcp)
+    sojourn = _renumbered(sojourn_times(output, len(names)), places)
+    ends = flow_ends(spec, facts, tcp_samples)
+    flows = [
+        replace(flow, **vars(end)) for flow, end in zip(_flows(spec, facts, tcp), ends, strict=True)
+    ]
     datagrams, transfers = decode.datagrams(output), decode.transfers(output)
-    require_samples(spec, tcp_samples, samples, datagrams, transfers)
+    senders = decode.sender_states(output)
+    require_samples(spec, tcp_samples, samples, datagrams, transfers, senders)
     require_readings(spec, readings)
+    require_sojourn_times(spec, sojourn)
     return Recording(
         kernel=one_fact(facts, protocol.Versions)["kernel"],
         simulated_s=spec.duration_s,
         digest=digest(
-            Observed(
+            DigestInput(
                 tcp_samples, samples, datagrams, transfers, len(flows), len(queues), _many(spec)
             )
         ),
@@ -142,8 +152,10 @@ def _assembled(
         queues=queues,
         tcp=tcp_samples,
         queue_samples=samples,
+        sojourn=sojourn,
         datagrams=datagrams,
         transfers=transfers,
+        sender_states=senders,
         provenance={
             **_provenance(facts, modules),
             **machine.provenance,
@@ -154,6 +166,9 @@ def _assembled(
         log=output.text("bed.log"),
         facts=facts,
         readings=readings,
+        kernel_warnings=kernel_warnings.read(console)
+        if "guest_kernel" in machine.provenance
+        else None,
         windows=dict(receive_windows(spec, tcp_samples)),
     )
 
@@ -169,11 +184,15 @@ def bottleneck_places(spec: RunSpec, facts: list[Fact]) -> tuple[dict[str, int],
     listed = one_fact(facts, protocol.Queues)
     names = _listed(spec, listed)
     queues, places = _queues(spec, names, one_fact(facts, protocol.Channels, "start")["channels"])
-    further = sum(len(one.words) for each in _statistics(spec, listed["names"]) for one in each)
+    further = sum(
+        len(statistic.words)
+        for of_queue in _statistics(spec, listed["names"])
+        for statistic in of_queue
+    )
     row_bytes = QUEUE_TIME.size + 4 * (len(QUEUE_COUNTERS) * len(names) + further)
     studied = {
-        queue.name: place
-        for queue, place in zip(queues, places, strict=True)
+        queue.name: index
+        for queue, index in zip(queues, places, strict=True)
         if queue.bottleneck and queue.role == "queue" and queue.direction == "forward"
     }
     return studied, row_bytes
@@ -199,7 +218,7 @@ def _queues(
 
     Of a link and the queue below it only the queue is kept, because the same packets pass both.
     """
-    place_of = {(index, handle): place for place, (index, handle) in enumerate(names)}
+    place_of = {(index, handle): position for position, (index, handle) in enumerate(names)}
     steps = rate_steps(spec)
     records: list[QueueRecord] = []
     places: list[int] = []
@@ -224,6 +243,25 @@ def _devices(spec: RunSpec) -> Iterator[tuple[Link, DirectionName, int, int]]:
         for direction in _DIRECTIONS:
             source, sink = (wire_index(number, end) for end in CHANNEL_ENDS[direction])
             yield link, direction, source, sink
+
+
+def _header_bytes(spec: RunSpec, names: list[tuple[int, int]]) -> list[int]:
+    """Return, for each place in samples, what to add to the bytes of each packet.
+
+    The kernel counts the packets of a policer without a header. A link that follows a trace counts
+    TUN's header, as mahimahi does, where the kernel's queues count Ethernet's.
+    """
+    traced = {
+        (sink, QUEUE_HANDLE)
+        for link, direction, _source, sink in _devices(spec)
+        if link.channel(direction).trace is not None
+    }
+    return [
+        LINK_HEADER_BYTES
+        if name[1] == POLICER_HANDLE
+        else (TUN_BYTES - ETHERNET_BYTES) * (tuple(name) in traced)
+        for name in names
+    ]
 
 
 def _statistics(spec: RunSpec, names: list[tuple[int, int]]) -> list[tuple[Statistic, ...]]:
@@ -269,7 +307,7 @@ def _queue(
         loss=None if channel.impaired else 0.0,
         limit_packets=channel.queue.limit_packets if channel.queue else None,
         limit_bytes=channel.queue.limit_bytes if channel.queue else None,
-        statistics=tuple((one.name, one.unit) for one in statistics),
+        statistics=tuple((statistic.name, statistic.unit) for statistic in statistics),
     )  # fmt: skip
 
 

@@ -68,7 +68,7 @@ _Key = tuple[int, int]
 
 
 @dataclass
-class _End:
+class _EndSamples:
     """Samples of one end of a flow: of open sockets, and the last states of closed ones."""
 
     open: list[tuple[Array, npt.NDArray[np.uint64]]] = field(default_factory=list)
@@ -91,14 +91,14 @@ class ConnectionsDecoder:
 
     def __init__(self, kinds: Mapping[int, Connections]) -> None:
         self._kinds = kinds
-        self._ends: dict[_Key, _End] = {}
+        self._ends: dict[_Key, _EndSamples] = {}
 
     def take(self, rows: Array, cookies: npt.NDArray[np.uint64]) -> None:
         """Take samples of connections, as an array of TCP_DTYPE and the kernel's socket cookies."""
         keys = rows["flow"].astype(np.int64) * 2 + rows["endpoint"]
         for key in np.unique(keys).tolist():
             chosen = keys == key
-            end = self._ends.setdefault(divmod(key, 2), _End())
+            end = self._ends.setdefault(divmod(key, 2), _EndSamples())
             closed = chosen & (rows["state"] == _CLOSE)
             if closed.any():
                 end.closed.append(_sums(rows[closed], cookies[closed]))
@@ -143,39 +143,39 @@ def _windows(rows: Array) -> npt.NDArray[np.uint32]:
     return windows
 
 
-def _series(end: _End, times_ns: Times, many: bool) -> Array:
+def _series(end: _EndSamples, times_ns: Times, many: bool) -> Array:
     """Return the rows of one end, from its first sample on."""
     closed = np.concatenate([np.zeros(0, _SUMS), *end.closed])
     closed = closed[np.argsort(closed["time_ns"], kind="stable")]
     rows = _still_open(end, closed)
     seen = [*closed["time_ns"][:1].tolist(), *rows["time_ns"][:1].tolist()]
-    wanted = times_ns if many else np.union1d(times_ns, rows["time_ns"])
-    wanted = wanted[wanted >= min(seen, default=0)]
-    rows = rows[np.isin(rows["time_ns"], wanted)]
-    place = np.searchsorted(wanted, rows["time_ns"])
-    out = np.zeros(len(wanted), TCP_DTYPE)
+    row_times_ns = times_ns if many else np.union1d(times_ns, rows["time_ns"])
+    row_times_ns = row_times_ns[row_times_ns >= min(seen, default=0)]
+    rows = rows[np.isin(rows["time_ns"], row_times_ns)]
+    index = np.searchsorted(row_times_ns, rows["time_ns"])
+    out = np.zeros(len(row_times_ns), TCP_DTYPE)
     fin = np.isin(rows["state"], FIN_RECEIVED)
-    shown_fin = np.zeros(len(wanted), np.int64)
+    shown_fin = np.zeros(len(row_times_ns), np.int64)
     if many:
         out["state"] = _ESTABLISHED
         for name in PRESENT:
-            np.add.at(out[name], place, rows[name])
-        np.maximum.at(out[LARGEST], place, _windows(rows))
-        until = np.searchsorted(wanted, closed["time_ns"])
-        seen_closed = closed[until < len(wanted)]
-        last = until[until < len(wanted)]
+            np.add.at(out[name], index, rows[name])
+        np.maximum.at(out[LARGEST], index, _windows(rows))
+        until = np.searchsorted(row_times_ns, closed["time_ns"])
+        seen_closed = closed[until < len(row_times_ns)]
+        last = until[until < len(row_times_ns)]
         np.maximum.at(out[LARGEST], last, seen_closed[LARGEST].astype(out[LARGEST].dtype))
-        np.subtract.at(out["rqueue_bytes"], place, (fin & (rows["rqueue_bytes"] > 0)).astype("u4"))
+        np.subtract.at(out["rqueue_bytes"], index, (fin & (rows["rqueue_bytes"] > 0)).astype("u4"))
     else:
         out["state"] = _CLOSE
-        out[place] = rows  # of several at a time the last: see _still_open
-        shown_fin[place] = fin
-    out["time_ns"] = wanted
-    before = np.searchsorted(closed["time_ns"], wanted, side="right")
+        out[index] = rows  # of several at a time the last: see _still_open
+        shown_fin[index] = fin
+    out["time_ns"] = row_times_ns
+    before = np.searchsorted(closed["time_ns"], row_times_ns, side="right")
     for name in COUNTERS:
         total = np.concatenate([[0], np.cumsum(closed[name])])[before]
         values = rows[name].astype(np.int64)
-        np.add.at(total, place, values - fin if name == "bytes_received" else values)
+        np.add.at(total, index, values - fin if name == "bytes_received" else values)
         # A socket that closes in the nanosecond of a sample may be in neither of its two parts.
         out[name] = np.maximum.accumulate(total)
     out["bytes_received"] += shown_fin.astype(np.uint64)
@@ -197,7 +197,7 @@ def _telling(rows: Array, grid_ns: Times) -> npt.NDArray[np.bool_]:
     return kept
 
 
-def _still_open(end: _End, closed: Array) -> Array:
+def _still_open(end: _EndSamples, closed: Array) -> Array:
     """Return the samples of open sockets by time, and the newest of several at a time last.
 
     Sockets that were closed at the same time, before the last states were read, are left out.
@@ -208,10 +208,12 @@ def _still_open(end: _End, closed: Array) -> Array:
     rows, cookies = rows[order], cookies[order]
     by_cookie = np.argsort(closed["cookie"], kind="stable")
     known = closed["cookie"][by_cookie]
-    place = np.searchsorted(known, cookies)
-    found = np.zeros(len(rows), np.bool_)
-    inside = place < len(known)
-    found[inside] = known[place[inside]] == cookies[inside]
-    found[found] &= closed["time_ns"][by_cookie][place[found]] <= rows["time_ns"][found]
-    kept: Array = rows[~found]
+    index = np.searchsorted(known, cookies)
+    is_closed = np.zeros(len(rows), np.bool_)
+    inside = index < len(known)
+    is_closed[inside] = known[index[inside]] == cookies[inside]
+    is_closed[is_closed] &= (
+        closed["time_ns"][by_cookie][index[is_closed]] <= rows["time_ns"][is_closed]
+    )
+    kept: Array = rows[~is_closed]
     return kept

@@ -11,16 +11,16 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator import plaintext
-from orchestrator.compile.policer import LINK_HEADER_BYTES
 from orchestrator.decode.connections import ConnectionsDecoder
-from orchestrator.decode.output import CHUNK_BYTES, File, Output, malformed
+from orchestrator.decode.output import CHUNK_BYTES, OutputFile, OutputFolder, malformed
 from orchestrator.errors import BedError
 from orchestrator.kinds.traffic import Connections
+from orchestrator.protocol.links.qdisc import Statistic
 from orchestrator.protocol.ports import SEQUENTIAL_PORTS
-from orchestrator.protocol.qdisc import Statistic
-from orchestrator.protocol.records import (
+from orchestrator.protocol.reports.records import (
     DATAGRAMS_FIELDS,
     QUEUE_COUNTERS,
+    SENDER_STATE_FIELDS,
     TCP_HEAD,
     TRANSFER_FIELDS,
 )
@@ -31,6 +31,7 @@ from orchestrator.recording.model import (
     QUEUE_DTYPE,
     RECEIVER,
     SENDER,
+    SENDER_STATE_DTYPE,
     SKMEM_FIELDS,
     TCP_DTYPE,
     TCP_INFO_FIELDS,
@@ -95,6 +96,8 @@ _CONGESTION_KINDS: dict[int, tuple[np.dtype[np.void], tuple[tuple[str, str], ...
 }
 
 
+_SENDER_STATES = np.dtype([(name, f"<{form}") for name, form in SENDER_STATE_FIELDS])
+
 Layout = list[tuple[int, int, int]]
 """(attribute type, first byte of its payload, bytes of it), in the order of the message."""
 
@@ -125,15 +128,15 @@ class TcpDecoder:
     """
 
     def __init__(
-        self, output: Output, ports: Sequence[FlowPorts], edges_ns: Sequence[int] = (0,)
+        self, output: OutputFolder, ports: Sequence[FlowPorts], edges_ns: Sequence[int] = (0,)
     ) -> None:
         self._output, self._ports, self._edges_ns = output, ports, edges_ns
-        self._file: File | None = None
+        self._file: OutputFile | None = None
         self._read_bytes = 0
         self._rest = b""
         self._layouts: set[tuple[int, tuple[tuple[int, int, int], ...]]] = set()
         self._parts: list[npt.NDArray[np.void]] = []
-        kinds = {flow: each.connections for flow, each in enumerate(ports)}
+        kinds = {flow: flow_ports.connections for flow, flow_ports in enumerate(ports)}
         self._several = np.array([kind != "one" for kind in kinds.values()], np.bool_)
         self._connections = ConnectionsDecoder(kinds)
         self.congestion_names: dict[int, str] = {}
@@ -203,8 +206,8 @@ class TcpDecoder:
                 if len(self._layouts) > _MOST_LAYOUTS:
                     raise malformed(f"tcp.bin has more than {_MOST_LAYOUTS} layouts of messages")
                 kept = np.ones(len(raw), np.bool_)
-                for place in (start - 4 + byte for _k, start, _s in layout for byte in range(4)):
-                    kept &= raw[:, place] == raw[0, place]
+                for offset in (start - 4 + byte for _k, start, _s in layout for byte in range(4)):
+                    kept &= raw[:, offset] == raw[0, offset]
                 self._parts.append(self._rows(raw[kept], time_ns[kept], layout))
                 raw, time_ns = raw[~kept], time_ns[~kept]
 
@@ -216,8 +219,13 @@ class TcpDecoder:
         Answers that belong to no flow, and those of listening sockets, are ignored.
         """
         flow, endpoint = _ends(raw, self._ports)
-        wanted = (flow >= 0) & (raw[:, _STATE] != _LISTEN)
-        raw, time_ns, flow, endpoint = raw[wanted], time_ns[wanted], flow[wanted], endpoint[wanted]
+        of_flows = (flow >= 0) & (raw[:, _STATE] != _LISTEN)
+        raw, time_ns, flow, endpoint = (
+            raw[of_flows],
+            time_ns[of_flows],
+            flow[of_flows],
+            endpoint[of_flows],
+        )
         out = np.zeros(len(raw), TCP_DTYPE)
         out["time_ns"], out["flow"], out["endpoint"] = time_ns, flow, endpoint
         queues = _view(raw, _QUEUES, np.dtype([("r", "<u4"), ("w", "<u4")]))
@@ -252,8 +260,8 @@ class TcpDecoder:
         endpoints: npt.NDArray[np.uint8] = out["endpoint"]
         senders = np.flatnonzero(endpoints == SENDER)[::-1]
         flows, last = np.unique(out["flow"][senders], return_index=True)
-        for flow, place in zip(flows.tolist(), last.tolist(), strict=True):
-            text = names[senders[place]].tobytes().rstrip(b"\0")
+        for flow, position in zip(flows.tolist(), last.tolist(), strict=True):
+            text = names[senders[position]].tobytes().rstrip(b"\0")
             self.congestion_names[flow] = plaintext.visible(text.decode(errors="replace"))
 
 
@@ -264,7 +272,7 @@ def _messages(data: bytes) -> tuple[npt.NDArray[np.int64], int]:
     Raises:
         BedError: a record or message has an impossible length.
     """
-    found: list[tuple[int, int, int]] = []
+    messages: list[tuple[int, int, int]] = []
     offset, unpack = 0, _MESSAGE_HEAD.unpack_from
     while offset + TCP_HEAD.size <= len(data):
         time_ns, length = TCP_HEAD.unpack_from(data, offset)
@@ -281,24 +289,24 @@ def _messages(data: bytes) -> tuple[npt.NDArray[np.int64], int]:
             if not _MESSAGE_HEAD_BYTES <= length <= min(end - offset, _MOST_MESSAGE_BYTES):
                 raise malformed(f"tcp.bin has a message of {length} bytes at {time_ns} ns")
             if kind == _SOCK_DIAG_BY_FAMILY and length >= _LEAST_BYTES:
-                found.append((time_ns, offset, length))
+                messages.append((time_ns, offset, length))
             offset += (length + 3) & ~3
         offset = end
-    return np.array(found, np.int64).reshape(-1, 3), offset
+    return np.array(messages, np.int64).reshape(-1, 3), offset
 
 
 def _layout(message: bytes) -> Layout:
-    found: Layout = []
+    attributes: Layout = []
     offset = _DIAG + _DIAG_BYTES
     while offset + 4 <= len(message):
         length, kind = struct.unpack_from("<HH", message, offset)
         if length < 4:
             break
-        if length > len(message) - offset or len(found) == _MOST_ATTRIBUTES:
+        if length > len(message) - offset or len(attributes) == _MOST_ATTRIBUTES:
             raise malformed("tcp.bin has a message with impossible attributes")
-        found.append((kind & 0x3FFF, offset + 4, length - 4))
+        attributes.append((kind & 0x3FFF, offset + 4, length - 4))
         offset += (length + 3) & ~3
-    return found
+    return attributes
 
 
 def _ends(
@@ -344,48 +352,47 @@ def _view(
 
 
 def queue_samples(
-    output: Output, statistics: Sequence[Sequence[Statistic]], policers: int
+    output: OutputFolder, statistics: Sequence[Sequence[Statistic]], header_bytes: Sequence[int]
 ) -> npt.NDArray[np.void]:
     """Return an array of QUEUE_DTYPE whose ``queue`` is the place in the bed's list.
 
     Args:
         output: where the bed wrote.
         statistics: of each qdisc in the bed's list; policers follow in that list.
-        policers: how many there are.
+        header_bytes: of each qdisc and policer, what to add to the bytes of each packet.
     """
-    qdiscs = len(statistics)
-    places = qdiscs + policers
-    further = sum(len(one.words) for each in statistics for one in each)
+    qdiscs, places = len(statistics), len(header_bytes)
+    further = sum(len(statistic.words) for of_queue in statistics for statistic in of_queue)
     width = len(QUEUE_COUNTERS)
     layout = [("qdiscs", "<u4", (qdiscs, width)), ("further", "<u4", (further,)),
-              ("policers", "<u4", (policers, width))]  # fmt: skip
+              ("policers", "<u4", (places - qdiscs, width))]  # fmt: skip
     rows = table(output, "queue.bin", np.dtype([("time_ns", "<i8"), *layout]))
     out = np.zeros((len(rows), places), QUEUE_DTYPE)
     out["time_ns"] = rows["time_ns"][:, None]
     out["queue"] = np.arange(places)[None, :]
     words = np.concatenate([rows["qdiscs"], rows["policers"]], axis=1).astype(np.int64)
     out["bytes"] = words[:, :, 0] | words[:, :, 1] << 32
-    for place, name in enumerate(QUEUE_COUNTERS[2:], start=2):
-        out[name] = words[:, :, place]
-    octets: npt.NDArray[np.int64] = out["bytes"]
-    packets: npt.NDArray[np.int64] = out["packets"]
-    octets[:, qdiscs:] += LINK_HEADER_BYTES * packets[:, qdiscs:]
+    for number, name in enumerate(QUEUE_COUNTERS[2:], start=2):
+        out[name] = words[:, :, number]
+    added = np.array(header_bytes, np.int64)
+    out["bytes"] += added * out["packets"]
+    out["backlog_bytes"] += added * out["backlog_packets"]
     first = 0
-    for place, each in enumerate(statistics):
-        for slot, one in enumerate(each):
-            last = first + len(one.words)
+    for number, of_queue in enumerate(statistics):
+        for slot, statistic in enumerate(of_queue):
+            last = first + len(statistic.words)
             total = rows["further"][:, first:last].astype(np.int64).sum(axis=1)
-            out[f"statistic_{slot}"][:, place] = total
+            out[f"statistic_{slot}"][:, number] = total
             first = last
     return out.reshape(-1)
 
 
-def datagrams(output: Output) -> npt.NDArray[np.void]:
+def datagrams(output: OutputFolder) -> npt.NDArray[np.void]:
     """Return an array of DATAGRAM_DTYPE, in the order of time and flow."""
     return _narrowed(output, "datagrams.bin", DATAGRAMS_FIELDS, DATAGRAM_DTYPE)
 
 
-def transfers(output: Output) -> npt.NDArray[np.void]:
+def transfers(output: OutputFolder) -> npt.NDArray[np.void]:
     """Return an array of TRANSFER_DTYPE, in the order of flow, start, end and size."""
     rows = _narrowed(output, "transfers.bin", TRANSFER_FIELDS, TRANSFER_DTYPE)
     # The same as np.sort(order=TRANSFER_FIELDS), which takes a hundred times as long.
@@ -394,8 +401,17 @@ def transfers(output: Output) -> npt.NDArray[np.void]:
     return ordered
 
 
+def sender_states(output: OutputFolder) -> npt.NDArray[np.void]:
+    """Return an array of SENDER_STATE_DTYPE, in the order of time and flow."""
+    rows = table(output, "senders.bin", _SENDER_STATES)
+    if len(rows) and (int(rows["flow"].max()) >= 2**31 or int(rows["connection"].max()) >= 2**31):
+        raise malformed(f"senders.bin has a row of flow {int(rows['flow'].max())}")
+    ordered = rows[np.lexsort((rows["flow"], rows["time_ns"]))]
+    return ordered.astype(SENDER_STATE_DTYPE)
+
+
 def _narrowed(
-    output: Output, file: str, names: tuple[str, ...], dtype: np.dtype[np.void]
+    output: OutputFolder, file: str, names: tuple[str, ...], dtype: np.dtype[np.void]
 ) -> npt.NDArray[np.void]:
     """Return rows that were written as 64-bit integers."""
     rows = table(output, file, np.dtype([(name, "<i8") for name in names]))
@@ -404,7 +420,7 @@ def _narrowed(
     return rows.astype(dtype)
 
 
-def table(output: Output, file: str, layout: np.dtype[np.void]) -> npt.NDArray[np.void]:
+def table(output: OutputFolder, file: str, layout: np.dtype[np.void]) -> npt.NDArray[np.void]:
     """Return the rows of a file; BedError when its last one is not whole."""
     data = output.whole(file)
     if len(data) % layout.itemsize:

@@ -63,7 +63,7 @@ TRANSFER_COLUMNS = ("start_ns", "end_ns", "bytes")
 
 
 @dataclass(frozen=True)
-class Observed:
+class DigestInput:
     """What a digest is made of.
 
     Attributes:
@@ -85,7 +85,7 @@ class Observed:
     many: Collection[int] = ()
 
 
-def digest(observed: Observed) -> str:
+def digest(observed: DigestInput) -> str:
     """Return sha256 over integers observed in the kernel, in a canonical order.
 
     - Of each TCP flow, every 100 ms and at the end: its sender's cwnd, ssthresh, RTTs and counters,

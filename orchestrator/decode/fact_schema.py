@@ -13,7 +13,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from orchestrator.protocol.chosen import MOST_RANGES
+from orchestrator.protocol.links.chosen import MOST_RANGES
+from orchestrator.recording.ranges import MOST_ERRNO
 
 MOST_COUNT = 2**53
 """Limit of packets, bytes and drops. Up to it floats are exact, and sums fit into 64 bits."""
@@ -28,6 +29,7 @@ Rate = Annotated[int, Field(strict=True, gt=0, le=MOST_COUNT)]
 TimeNs = Annotated[int, Field(strict=True, ge=-MOST_TIME_NS, le=MOST_TIME_NS)]
 Unsigned = Annotated[int, Field(strict=True, ge=0, lt=2**64)]
 Share = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e6, le=1e6)]
+Errno = Annotated[int, Field(strict=True, ge=0, le=MOST_ERRNO)]
 Flag = Annotated[bool, Field(strict=True)]
 When = Literal["start", "end"]
 
@@ -72,6 +74,7 @@ class _RoundTrip(_Form):
     frame_bytes: Count
     expected_ns: Count
     attempts: Count
+    fill_ns: Count
     measured_ns: Count | None
     bare_ns: Count = 0
     ttl: Count | None = None
@@ -82,6 +85,7 @@ class _RoundTripEnd(_Form):
     sink: Name
     expected_ns: Count
     attempts: Count
+    fill_ns: Count
     measured_ns: Count | None
     frame_bytes: Count
     path: list[Name]
@@ -98,11 +102,11 @@ class _Burst(_Form):
     frame_bytes: Annotated[int, Field(strict=True, gt=0, le=MOST_COUNT)]
     packets: Count
     rounds: Count
+    fill_ns: Count
     settle_ns: TimeNs
     rate_bps: Rate
     queue_packets: Count | None
     behind_ns: Count
-    at_once: Count = 0
     came: Count
     passed: list[_Passed]
 
@@ -113,6 +117,7 @@ class _Policer(_Form):
     sink: Name
     packets: Count
     rounds: Count
+    fill_ns: Count
     pause_ns: TimeNs
     settle_ns: TimeNs
     rate_bps: Rate
@@ -260,6 +265,18 @@ class _Congestion(_Form):
     kernel: Annotated[str, Field(strict=True, max_length=64)]
 
 
+_Failure = Annotated[tuple[TimeNs, TimeNs, Errno, Flag], Field(strict=False)]
+
+
+class _Outcome(_Form):
+    flow: Name
+    begun: Count
+    connected: Flag
+    going_on: Count
+    ended_ns: TimeNs | None
+    failures: list[_Failure]
+
+
 class _Engine(_Form):
     flow: Name
     sent_bytes: Count
@@ -313,6 +330,7 @@ _FORMS: Mapping[str, Any] = {
     "flow_error": _FlowProblem,
     "timeline_error": _Problem,
     "congestion": _Congestion,
+    "outcome": _Outcome,
     "engine": _Engine,
     "route": dict[str, Any],
     "clock": _Clock,
@@ -337,8 +355,8 @@ def problem(fact: Mapping[str, Any]) -> str | None:
         _adapter(name).validate_python(fact)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(map(str, first["loc"]))
-        return f"fact {name}{f', {place}' if place else ''}: {first['msg']}"
+        field_path = ".".join(map(str, first["loc"]))
+        return f"fact {name}{f', {field_path}' if field_path else ''}: {first['msg']}"
     return None
 
 

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 from orchestrator import plaintext
 from orchestrator.compile.probes import probes
 from orchestrator.decode import fact_schema
-from orchestrator.decode.output import Output, malformed
+from orchestrator.decode.output import OutputFolder, malformed
 from orchestrator.errors import BedError
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.protocol import facts as protocol
-from orchestrator.protocol.facts import Fact
+from orchestrator.protocol.reports import facts as protocol
+from orchestrator.protocol.reports.facts import Fact
 
 F = TypeVar("F")
 
@@ -44,7 +44,7 @@ _OWN = ("rounds",)
 _LEAST, _MOST = -(2**63), 2**64 - 1
 
 
-def facts(output: Output) -> list[Fact]:
+def facts(output: OutputFolder) -> list[Fact]:
     """Return the facts in the order of their writing; an unfinished last line is left.
 
     Raises:
@@ -63,8 +63,8 @@ def one_fact(facts: Collection[Fact], form: type[F], at: str | None = None) -> F
     Raises:
         BedError: there is none.
     """
-    wanted = {} if at is None else {"at": at}
-    for fact in protocol.of(facts, form, **wanted):
+    conditions = {} if at is None else {"at": at}
+    for fact in protocol.of(facts, form, **conditions):
         return fact
     raise BedError(f"the test bed did not record {protocol.name_of(form)}")
 
@@ -117,9 +117,11 @@ def _require_pairs(trips: Iterable[protocol.RoundTrip], run: RunSpec) -> None:
 
 def _require_channels(fact: protocol.Channels, run: RunSpec) -> None:
     """Raise BedError unless the fact has every channel of the run, and no other."""
-    wanted = {f"{link.name}:{way}" for link in run.network.links for way in ("forward", "reverse")}
-    if fact["channels"].keys() != wanted:
-        other = min(fact["channels"].keys() ^ wanted)
+    expected = {
+        f"{link.name}:{way}" for link in run.network.links for way in ("forward", "reverse")
+    }
+    if fact["channels"].keys() != expected:
+        other = min(fact["channels"].keys() ^ expected)
         raise malformed(f"{FILE}, fact channels at the {fact['at']}: {other!r} is missing or extra")
     if fact["at"] == "end" and "differences" not in fact:
         raise malformed(f"{FILE}, fact channels at the end: differences are missing")
@@ -135,11 +137,12 @@ def _require_requested(facts: Collection[Fact], run: RunSpec) -> None:
         return
     requested = probes(run)
     round_trips = {
-        (one["source"], one["sink"], one["frame_bytes"]): one for one in requested["round_trips"]
+        (probe["source"], probe["sink"], probe["frame_bytes"]): probe
+        for probe in requested["round_trips"]
     }
-    at_end = {(one["source"], one["sink"]): one for one in requested["round_trips_end"]}
-    bursts = {(one["channel"], one["frame_bytes"]): one for one in requested["bursts"]}
-    policers = {one["channel"]: one for one in requested["policers"]}
+    at_end = {(probe["source"], probe["sink"]): probe for probe in requested["round_trips_end"]}
+    bursts = {(probe["channel"], probe["frame_bytes"]): probe for probe in requested["bursts"]}
+    policers = {probe["channel"]: probe for probe in requested["policers"]}
     # Each is requested once, so each is taken out when it is found.
     for trip in protocol.of(facts, protocol.RoundTrip):
         ends = (trip["source"], trip["sink"], trip["frame_bytes"])
@@ -148,8 +151,8 @@ def _require_requested(facts: Collection[Fact], run: RunSpec) -> None:
         pair = (end["source"], end["sink"])
         _require_settings(end, at_end.pop(pair, None), pair)
     for burst in protocol.of(facts, protocol.Burst):
-        place = (burst["channel"], burst["frame_bytes"])
-        _require_settings(burst, bursts.pop(place, None), place, _OWN)
+        burst_key = (burst["channel"], burst["frame_bytes"])
+        _require_settings(burst, bursts.pop(burst_key, None), burst_key, _OWN)
     for policer in protocol.of(facts, protocol.Policer):
         _require_settings(policer, policers.pop(policer["channel"], None), policer["channel"])
 
@@ -175,10 +178,10 @@ def _lines(data: bytes) -> Iterator[tuple[int, bytes]]:
 
 def _fact(line: bytes, number: int) -> Fact:
     try:
-        found = json.loads(
+        decoded = json.loads(
             line.decode("utf-8"), object_pairs_hook=_object, parse_constant=_no_number
         )
-        fact = _sane(found, 0)
+        fact = _sane(decoded, 0)
     except RecursionError:
         raise malformed(f"{FILE}, line {number}: nested too deeply") from None
     except ValueError as error:  # UnicodeDecodeError and JSONDecodeError are such
@@ -192,10 +195,10 @@ def _fact(line: bytes, number: int) -> Fact:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise ValueError("an object has a key twice")
-    return found
+    return members
 
 
 def _no_number(text: str) -> float:
@@ -219,9 +222,9 @@ def _sane(value: Any, depth: int) -> Any:
     if depth >= MOST_DEPTH:
         raise ValueError(f"nested deeper than {MOST_DEPTH}")
     if isinstance(value, list):
-        return [_sane(one, depth + 1) for one in value]
+        return [_sane(item, depth + 1) for item in value]
     assert isinstance(value, Mapping), "JSON has no other values"
-    return {_key(key): _sane(one, depth + 1) for key, one in value.items()}
+    return {_key(key): _sane(item, depth + 1) for key, item in value.items()}
 
 
 def _key(key: str) -> str:

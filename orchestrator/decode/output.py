@@ -57,18 +57,18 @@ def believing_nothing() -> Iterator[None]:
         raise
     except Exception as error:
         where = traceback.extract_tb(error.__traceback__)[-1]
-        place = f"{Path(where.filename).name}:{where.lineno}"
-        raise malformed(f"{type(error).__name__}: {error} ({place})") from error
+        position = f"{Path(where.filename).name}:{where.lineno}"
+        raise malformed(f"{type(error).__name__}: {error} ({position})") from error
 
 
-class File:
+class OutputFile:
     """A regular file that a bed wrote, opened and checked.
 
     Raises:
         BedError: by all methods, when it is not, or no longer, what is allowed.
     """
 
-    def __init__(self, descriptor: int, name: str, output: Output) -> None:
+    def __init__(self, descriptor: int, name: str, output: OutputFolder) -> None:
         self.name = name
         self._descriptor, self._output = descriptor, output
         weakref.finalize(self, os.close, descriptor)
@@ -99,7 +99,7 @@ class File:
         return b"".join(parts)
 
 
-class Output:
+class OutputFolder:
     """The folder that one test bed writes to; it need not exist yet.
 
     Args:
@@ -124,7 +124,7 @@ class Output:
         if self.stopping.is_set():
             raise BedError("interrupted while its output was read")
 
-    def opened(self, name: str) -> File | None:
+    def opened(self, name: str) -> OutputFile | None:
         """Open a file, or return None when it does not exist.
 
         Raises:
@@ -134,19 +134,19 @@ class Output:
             if folder is None:
                 return None
             try:
-                found = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+                descriptor = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
             except FileNotFoundError:
                 return None
             except OSError as error:
                 raise malformed(f"{name} cannot be opened: {error.strerror}") from None
         try:
-            _checked(found, name, self)
+            _checked(descriptor, name, self)
             flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-            return File(os.open(f"/proc/self/fd/{found}", flags), name, self)
+            return OutputFile(os.open(f"/proc/self/fd/{descriptor}", flags), name, self)
         except OSError as error:
             raise malformed(f"{name} cannot be opened: {error.strerror}") from None
         finally:
-            os.close(found)
+            os.close(descriptor)
 
     def whole(self, name: str) -> bytes:
         """Return the content of a file that has to exist.
@@ -262,7 +262,7 @@ def _log(size: int, read: _Read) -> str:
     return plaintext.decoded(read(0, half), read(size - half, half), size - 2 * half)
 
 
-def _checked(descriptor: int, name: str, output: Output) -> int:
+def _checked(descriptor: int, name: str, output: OutputFolder) -> int:
     """Return the size of an open file, or raise BedError when it is not what is allowed."""
     status = os.fstat(descriptor)
     _require_regular(status, name)
@@ -279,11 +279,13 @@ def _checked(descriptor: int, name: str, output: Output) -> int:
 
 def _require_regular(status: os.stat_result, name: str) -> None:
     if not stat.S_ISREG(status.st_mode):
-        kind = next((words for test, words in _KINDS if test(status.st_mode)), "no file")
+        kind = next(
+            (description for test, description in _KINDS if test(status.st_mode)), "no file"
+        )
         raise malformed(f"{name} is {kind}; only regular files are allowed")
 
 
-def _require_small(status: os.stat_result, name: str, output: Output) -> None:
+def _require_small(status: os.stat_result, name: str, output: OutputFolder) -> None:
     most = output.bounds.file_bytes.get(name, output.bounds.total_bytes)
     if status.st_size > most:
         raise malformed(f"{name} has {status.st_size} bytes; at most {most // MIB} MiB are allowed")

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from orchestrator.compile.policer import LINK_HEADER_BYTES
 from orchestrator.decode.decode import table
-from orchestrator.decode.output import Output, malformed
-from orchestrator.protocol.records import QUEUE_COUNTERS
+from orchestrator.decode.output import OutputFolder, malformed
+from orchestrator.protocol.reports.records import QUEUE_COUNTERS
 from orchestrator.recording.readings import READING_DTYPE, Readings
 
 
-def readings(output: Output, places: int, policers: int) -> Readings:
+def readings(output: OutputFolder, header_bytes: Sequence[int]) -> Readings:
     """Return the readings for checks, whose ``queue`` is the place in the bed's list.
 
     Args:
         output: where the bed wrote.
-        places: how many qdiscs and policers the list has; policers are its last ones.
-        policers: how many policers.
+        header_bytes: of each place, what to add to the bytes of each packet.
     """
+    places = len(header_bytes)
     counters = [(name, "<u4") for name in QUEUE_COUNTERS]
     rows = table(
         output, "readings.bin", np.dtype([("time_ns", "<i8"), ("place", "<u4"), *counters])
@@ -28,8 +29,9 @@ def readings(output: Output, places: int, policers: int) -> Readings:
     out = np.zeros(len(rows), READING_DTYPE)
     out["time_ns"], out["queue"] = rows["time_ns"], rows["place"]
     out["bytes"] = rows["bytes_low"].astype(np.int64) | rows["bytes_high"].astype(np.int64) << 32
-    of_policers = rows["place"] >= places - policers
-    out["bytes"] += LINK_HEADER_BYTES * rows["packets"].astype(np.int64) * of_policers
     out["drops"], out["backlog_bytes"] = rows["drops"], rows["backlog_bytes"]
+    added = np.array(header_bytes, np.int64)[rows["place"]]
+    out["bytes"] += added * rows["packets"]
+    out["backlog_bytes"] += added * rows["backlog_packets"]
     ordered: Readings = out[np.lexsort((out["time_ns"], out["queue"]))]
     return ordered

@@ -1,7 +1,6 @@
 """Refuses samples and checks with values that no run can have, before they are judged and stored.
 
-The kernel's own counters may have any value. Limits are only needed for what indexes, orders or
-divides: times, flows, and the numbers of checks.
+``orchestrator.recording.ranges`` has the limits of samples.
 """
 
 from __future__ import annotations
@@ -14,14 +13,8 @@ import numpy.typing as npt
 
 from orchestrator.decode.output import malformed
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.protocol.units import nanoseconds
+from orchestrator.recording import ranges
 from orchestrator.recording.model import Check
-
-_GRACE_NS = 1_000_000_000
-"""The end of a transfer, by another machine's clock, may be this much after the end of the run."""
-
-_MOST = 2**62
-"""Limit of 64-bit counters, with which sums of a few counters still fit."""
 
 
 def require_samples(
@@ -30,28 +23,33 @@ def require_samples(
     queues: npt.NDArray[np.void],
     datagrams: npt.NDArray[np.void],
     transfers: npt.NDArray[np.void],
+    senders: npt.NDArray[np.void],
 ) -> None:
     """Raise BedError for a sample that is not of this run's time and flows."""
-    end_ns = nanoseconds(run.duration_s)
-    for name, rows in (("tcp.bin", tcp), ("queue.bin", queues), ("datagrams.bin", datagrams)):
-        _within(name, rows, "time_ns", 0, end_ns)
-    _within("transfers.bin", transfers, "start_ns", 0, end_ns)
-    _within("transfers.bin", transfers, "end_ns", -1, end_ns + _GRACE_NS)
-    _within("transfers.bin", transfers, "bytes", 0, _MOST)
-    for name, rows in (("datagrams.bin", datagrams), ("transfers.bin", transfers)):
-        _within(name, rows, "flow", 0, len(run.flows) - 1)
-    for field in datagrams.dtype.names or ():
-        _within("datagrams.bin", datagrams, field, -_MOST, _MOST)
-    for field in ("bytes_acked", "bytes_received", "bytes_sent", "bytes_retrans"):
-        _within("tcp.bin", tcp, field, 0, _MOST)
-    _within("queue.bin", queues, "bytes", 0, _MOST)
+    files: tuple[tuple[str, ranges.Kind, npt.NDArray[np.void]], ...] = (
+        ("tcp.bin", "tcp", tcp),
+        ("queue.bin", "queues", queues),
+        ("datagrams.bin", "datagrams", datagrams),
+        ("senders.bin", "senders", senders),
+        ("transfers.bin", "transfers", transfers),
+    )
+    for file, kind, rows in files:
+        _require_ranges(file, kind, rows, run)
+    for file, rows in (
+        ("datagrams.bin", datagrams), ("transfers.bin", transfers), ("senders.bin", senders),
+    ):  # fmt: skip
+        _within(file, rows, "flow", 0, len(run.flows) - 1)
     _require_transport(run, datagrams)
 
 
 def require_readings(run: RunSpec, readings: npt.NDArray[np.void]) -> None:
     """Raise BedError for a reading that is not of this run's time."""
-    _within("readings.bin", readings, "time_ns", 0, nanoseconds(run.duration_s))
-    _within("readings.bin", readings, "bytes", 0, _MOST)
+    _require_ranges("readings.bin", "queues", readings, run)
+
+
+def require_sojourn_times(run: RunSpec, rows: npt.NDArray[np.void]) -> None:
+    """Raise BedError for an interval that is not of this run's time."""
+    _require_ranges("sojourn.bin", "sojourn", rows, run)
 
 
 def require_checks(checks: Iterable[Check]) -> None:
@@ -60,6 +58,11 @@ def require_checks(checks: Iterable[Check]) -> None:
         for value in (check.expected, check.measured, check.tolerance):
             if isinstance(value, int | float) and not (math.isfinite(value) and abs(value) < 2**63):
                 raise malformed(f"the check {check.name} gives {value}")
+
+
+def _require_ranges(file: str, kind: ranges.Kind, rows: npt.NDArray[np.void], run: RunSpec) -> None:
+    for field, (least, most) in ranges.of_samples(kind, run.duration_s).items():
+        _within(file, rows, field, least, most)
 
 
 def _within(file: str, rows: npt.NDArray[np.void], field: str, least: int, most: int) -> None:

@@ -1,7 +1,7 @@
 """What a run keeps for estimates of later ones, and estimates from what a store has kept.
 
 The provenance ``cost`` of a run has the version of the model, the processor's name, the parts of
-``orchestrator.planning.estimate.Costs``, and how long the bed waited for a processor.
+``orchestrator.planning.costs.estimate.Costs``, and how long the bed waited for a processor.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 from orchestrator.errors import NotAStoreError
-from orchestrator.planning.estimate import Costs, costs
-from orchestrator.planning.learning import Earlier, Estimator
+from orchestrator.planning.costs.estimate import Costs, costs
+from orchestrator.planning.costs.learning import EarlierRun, Estimator
 from orchestrator.planning.runspec import RunSpec
-from results import history
-from results.store import Store
+from results.store import history
+from results.store.store import Store
 
 MODEL = 2
 """Version of ``Costs``; runs of another one are not compared."""
@@ -70,7 +70,7 @@ def _is_time(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and 0 <= value < MOST_S
 
 
-def _usable(runs: list[history.RunCost]) -> Iterator[Earlier]:
+def _usable(runs: list[history.RunCost]) -> Iterator[EarlierRun]:
     """Yield the runs of this machine whose costs this program can read."""
     names = {each.name for each in fields(Costs)}
     for run in runs:
@@ -87,4 +87,4 @@ def _usable(runs: list[history.RunCost]) -> Iterator[Earlier]:
         ):
             continue
         identity = run.experiment_sha256, repr(sorted(run.variant.items()))
-        yield Earlier(run.scenario, identity, Costs(**parts), run.wall_s - waited_s)
+        yield EarlierRun(run.scenario, identity, Costs(**parts), run.wall_s - waited_s)

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator import backends
-from orchestrator.backends.contract import Examined, Finding
+from orchestrator.backends.contract import Examination, Finding
+from orchestrator.errors import StoreError
+from results.schema import database
 
 STORE_BYTES = 100 * 1000**2
 """Free space needed for the store; a large run takes some tens of megabytes."""
@@ -21,7 +23,7 @@ STORE_BYTES = 100 * 1000**2
 class Diagnosis:
     """Findings of each back end by its name, and of what all back ends need."""
 
-    backends: dict[str, Examined]
+    backends: dict[str, Examination]
     common: list[Finding]
 
     @property
@@ -51,8 +53,8 @@ def diagnose(db: Path, only: str | None = None) -> Diagnosis:
     names = backends.MODULES if only is None else (only,)
     found = {name: backends.examine(name) for name in names}
     if only is not None and found[only].absent:  # it was requested
-        lacking = Finding("set up", False, found[only].absent, "see docs/real-machines.md")
-        found[only] = Examined([lacking, *found[only].findings])
+        lacking = Finding("set up", False, found[only].absent, "see docs/machines.md")
+        found[only] = Examination([lacking, *found[only].findings])
     return Diagnosis(found, [_store(db)])
 
 
@@ -66,7 +68,19 @@ def _store(db: Path) -> Finding:
     elif free < STORE_BYTES:
         fix = f"make room in {folder}, or name a database elsewhere with --db"
     detail = f"{db}, {free / 1e9:.1f} GB free" if writable else f"{db} cannot be written"
+    if not fix and db.exists():
+        detail, fix = _opened(db, detail)
     return Finding("results store", not fix, detail, fix)
+
+
+def _opened(db: Path, detail: str) -> tuple[str, str]:
+    """Return the detail and no fix if other commands can open the store, else why not and a fix."""
+    try:
+        database.open_read_only(db).close()
+    except StoreError as error:
+        reason, _, fix = str(error).partition("\n  fix: ")
+        return reason, fix or "name another database with --db or ORCHESTRATOR_DB"
+    return detail, ""
 
 
 def _existing(path: Path) -> Path:

@@ -19,41 +19,37 @@ from orchestrator.decode import fact_schema
 from orchestrator.decode.output import believing_nothing
 from orchestrator.decode.ranges import require_checks
 from orchestrator.errors import BedError, UsageError
-from orchestrator.execution.older_facts import in_present_form
 from orchestrator.execution.samples_plan import samples_plan
 from orchestrator.fidelity.evidence import SENDER_COLUMNS, Columns, Evidence, FlowColumns
-from orchestrator.planning import network_json
-from orchestrator.planning.ending import network_at_end
+from orchestrator.planning.network import network_json
+from orchestrator.planning.network_at_end import network_at_end
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.protocol.facts import Fact
+from orchestrator.protocol.reports.facts import Fact
 from orchestrator.recording.model import SENDER, Check, Recording
 from orchestrator.recording.plan import FlowPlan, SamplesPlan, SamplingPlan
 from orchestrator.recording.readings import document, from_document
-from results.database import utc_now
-from results.judgements import Judgement, plain_checks
-from results.store import Store
-from results.stored import StoredRun
+from results.schema.database import utc_now
+from results.store.parts.judgements import Judgement, plain_checks
+from results.store.store import Store
+from results.store.stored import StoredRun
 
-EVIDENCE = ("facts", "network", "windows")
-"""Names of the evidence that is stored to judge a run again, beside flows, queues and samples."""
+PLAN, NETWORK_AT_END, READINGS = "plan", "network_at_end", "readings"
+KERNEL_WARNINGS = "kernel_warnings"
+"""Names of the evidence about flows' plans, the network after the last event, and queues; and of
+the warnings of a guest's kernel."""
 
-PLAN = "plan"
-"""Name of the evidence that earlier versions did not store; checks that need it are then not made.
-"""
-
-READINGS, NETWORK_AT_END = "readings", "network_at_end"
-"""Names of the evidence about queues, and of the network after the last event. Earlier versions
-stored neither.
+EVIDENCE = ("facts", "network", "windows", PLAN, NETWORK_AT_END)
+"""Names of the evidence that is stored to judge a run again, beside flows, queues and samples.
+A bed that reads queues has :data:`READINGS`, too, and a guest :data:`KERNEL_WARNINGS`.
 """
 
 JUDGING_SOURCES = (
     "fidelity", "kinds/losses", "kinds/impairments.py", "intervals.py", "network",
     "recording/capacity.py", "recording/plan.py", "recording/readings.py", "units.py",
     "protocol/sampling_schedule.py",
-    "protocol/chosen.py", "protocol/facts.py", "protocol/frames.py",
-    "protocol/netem.py",
-    "protocol/qdisc.py", "protocol/units.py", "kinds/jitter_tables.py",
-    "execution/older_facts.py",
+    "protocol/links/chosen.py", "protocol/links/frames.py", "protocol/links/netem.py",
+    "protocol/links/qdisc.py", "protocol/reports/facts.py", "protocol/units.py",
+    "kinds/jitter_tables.py",
 )  # fmt: skip
 """Folders and files below ``orchestrator`` on which verdicts depend."""
 
@@ -65,7 +61,7 @@ class CannotJudge(UsageError):
 
 
 @dataclass(frozen=True)
-class Change:
+class CheckChange:
     """A check that differs; None where the check was not made before, or is not made now."""
 
     name: str
@@ -74,13 +70,13 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Rejudged:
+class Rejudgement:
     """The previous and the new judgement of a stored run, and the checks that differ."""
 
     run_id: str
     old: Judgement
     new: Judgement
-    changes: list[Change]
+    changes: list[CheckChange]
 
     @property
     def same(self) -> bool:
@@ -113,7 +109,7 @@ def judged(spec: RunSpec, recording: Recording) -> Recording:
             spec.network, recording.facts, recording.flows, recording.queues,
             _as_stored(recording.queue_samples), recording.windows, samples_plan(spec),
             _recorded(_of_senders(recording.tcp)), _recorded(recording.datagrams),
-            recording.readings, network_at_end(spec),
+            recording.readings, network_at_end(spec), recording.kernel_warnings,
         )
     )  # fmt: skip
     require_checks(checks)
@@ -122,6 +118,7 @@ def judged(spec: RunSpec, recording: Recording) -> Recording:
 
 def evidence_document(spec: RunSpec, recording: Recording) -> dict[str, Any]:
     """Return the evidence for judging the run again, JSON-ready, for ``Store.finish``."""
+    warnings = recording.kernel_warnings
     return {
         "facts": recording.facts,
         "network": network_json.encode(spec.network),
@@ -129,10 +126,11 @@ def evidence_document(spec: RunSpec, recording: Recording) -> dict[str, Any]:
         PLAN: samples_plan(spec),
         NETWORK_AT_END: network_json.encode(network_at_end(spec)),
         **({} if recording.readings is None else {READINGS: document(recording.readings)}),
+        **({} if warnings is None else {KERNEL_WARNINGS: list(warnings)}),
     }
 
 
-def judge_again(store: Store, run: str) -> Rejudged:
+def judge_again(store: Store, run: str) -> Rejudgement:
     """Judge a stored run by the checks of this program, and store the judgement.
 
     Nothing is stored where version, verdict and checks are those of the latest judgement.
@@ -152,7 +150,7 @@ def judge_again(store: Store, run: str) -> Rejudged:
     plain = [Check(**fields) for fields in plain_checks(checks)]
     old = stored.judgements[-1]
     new = Judgement(verdict, plain, checks_version(), utc_now())
-    result = Rejudged(stored.id, old, new, _changes(old.checks, plain))
+    result = Rejudgement(stored.id, old, new, _changes(old.checks, plain))
     if not result.same or old.checks_version != new.checks_version:
         store.add_judgement(stored.id, new)
     return result
@@ -165,8 +163,7 @@ def _evidence(run: StoredRun) -> Evidence:
     missing = [name for name in EVIDENCE if name not in found]
     if missing:
         raise CannotJudge(
-            f"run {run.id} cannot be judged again: it was stored by an earlier version, without "
-            f"its {', '.join(missing)}"
+            f"run {run.id} cannot be judged again: it was stored without its {', '.join(missing)}"
         )
     try:
         return Evidence(
@@ -176,11 +173,12 @@ def _evidence(run: StoredRun) -> Evidence:
             run.queues,
             run.queue_array(),
             _windows(found["windows"]),
-            _plan(found[PLAN], len(run.flows)) if PLAN in found else None,
+            _plan(found[PLAN], len(run.flows)),
             lambda flow, names: run.tcp(flow, SENDER, names),
             run.datagrams,
             from_document(found[READINGS], len(run.queues)) if READINGS in found else None,
-            network_json.decode(found[NETWORK_AT_END]) if NETWORK_AT_END in found else None,
+            network_json.decode(found[NETWORK_AT_END]),
+            _kernel_warnings(found.get(KERNEL_WARNINGS)),
         )
     except (ValueError, TypeError, LookupError, OverflowError, RecursionError) as error:
         raise CannotJudge(f"run {run.id} cannot be judged again: {error}") from error
@@ -191,11 +189,19 @@ def _facts(facts: object) -> list[Fact]:
         raise ValueError("the stored facts are no list")
     if not all(isinstance(fact, dict) for fact in facts):
         raise ValueError("a stored fact is no object")
-    present = in_present_form(facts)
-    for fact in present:
+    for fact in facts:
         if wrong := fact_schema.problem(fact):
             raise ValueError(wrong)
-    return present
+    return facts
+
+
+def _kernel_warnings(form: object) -> tuple[int, str] | None:
+    if form is None:
+        return None
+    match form:
+        case [int(count), str(first)] if not isinstance(count, bool) and 0 <= count < 2**63:
+            return count, first
+    raise ValueError("the stored warnings of the kernel have another form")
 
 
 def _windows(windows: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
@@ -230,7 +236,7 @@ def _flow_plan(form: Any) -> FlowPlan:
         "least_rtt_ns": _whole(form["least_rtt_ns"]),
         "window_limited": bool(form["window_limited"]),
     }
-    if "window_least_bytes" in form:  # not in runs of earlier versions
+    if "window_least_bytes" in form:
         planned["window_least_bytes"] = _whole(form["window_least_bytes"])
     return planned
 
@@ -272,10 +278,10 @@ def _as_stored(samples: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
     return kept
 
 
-def _changes(old: list[Check], new: list[Check]) -> list[Change]:
+def _changes(old: list[Check], new: list[Check]) -> list[CheckChange]:
     before, after = _by_name(old), _by_name(new)
     return [
-        Change(key[0], before.get(key), after.get(key))
+        CheckChange(key[0], before.get(key), after.get(key))
         for key in {**before, **after}
         if before.get(key) != after.get(key)
     ]

@@ -1,4 +1,4 @@
-"""Writes what is known of a run in progress beside the store; see ``results.live``.
+"""Writes what is known of a run in progress beside the store; see ``results.store.live``.
 
 The samples are what an unfinished test bed has written, which is not to be believed. They are put
 into a fixed number of bins. Malformed ones end the live view, never the run.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,14 +19,14 @@ from orchestrator.decode.assemble import bottleneck_places
 from orchestrator.decode.decode import TcpDecoder
 from orchestrator.decode.facts import FILE as FACTS
 from orchestrator.decode.facts import facts as read_facts
-from orchestrator.decode.output import File, Output, believing_nothing
+from orchestrator.decode.output import OutputFile, OutputFolder, believing_nothing
 from orchestrator.errors import BedError
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.protocol import facts as protocol
-from orchestrator.protocol.records import QUEUE_COUNTERS, QUEUE_TIME
+from orchestrator.protocol.reports import facts as protocol
+from orchestrator.protocol.reports.records import QUEUE_COUNTERS, QUEUE_TIME
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import SENDER
-from results import live
+from results.store import live
 
 BINS = 300
 MOST_FLOWS = 16
@@ -64,13 +64,13 @@ class LiveView:
         db: Path,
         run_id: str,
         spec: RunSpec,
-        output: Output,
+        output: OutputFolder,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._db, self._run_id, self._clock = db, run_id, clock
         self._duration_s = spec.duration_s
-        self._flows = _Flows(spec)
-        self._queues = _Queues(spec, output)
+        self._flows = _FlowCurves(spec)
+        self._queues = _QueueCurves(spec, output)
         self._problem = ""
         self._phase = ""
         self._traffic_began_s: float | None = None
@@ -102,7 +102,7 @@ class LiveView:
             return
         self._phase = phase
         self._read_samples()
-        live.write(self._db, self._run_id, self._document(simulated_s, wall_s, began_s))
+        live.write(self._db, self._run_id, self._shown(simulated_s, wall_s, began_s))
         self._next_s = began_s + max(LEAST_S, WAITS * (time.thread_time() - began_cpu_s))
 
     def _read_samples(self) -> None:
@@ -116,25 +116,25 @@ class LiveView:
         except BedError as error:  # assemble() judges the run
             self._problem = plaintext.shortened(plaintext.visible(str(error)), 200)
 
-    def _document(self, simulated_s: float, wall_s: float, now_s: float) -> dict[str, Any]:
+    def _shown(self, simulated_s: float, wall_s: float, now_s: float) -> live.LiveRun:
         elapsed_s = 0.0 if self._traffic_began_s is None else now_s - self._traffic_began_s
         speed = simulated_s / elapsed_s if elapsed_s > 0 and simulated_s > 0 else None
         bins = 0 if self._problem else min(int(simulated_s / self._duration_s * BINS), BINS)
-        return {
-            "phase": self._phase,
-            "simulated_s": round(simulated_s, 3),
-            "duration_s": self._duration_s,
-            "wall_s": round(wall_s, 1),
-            "speed": None if speed is None else round(speed, 2),
-            "left_s": None if not speed else round((self._duration_s - simulated_s) / speed, 1),
-            "problem": self._problem,
-            "time_s": [round((one + 1) * self._duration_s / BINS, 4) for one in range(bins)],
-            "flows": self._flows.shown(bins),
-            "queues": self._queues.shown(bins),
-        }
+        return live.LiveRun(
+            phase=self._phase,
+            simulated_s=round(simulated_s, 3),
+            duration_s=self._duration_s,
+            wall_s=round(wall_s, 1),
+            speed=None if speed is None else round(speed, 2),
+            left_s=None if not speed else round((self._duration_s - simulated_s) / speed, 1),
+            problem=self._problem,
+            time_s=[round((one + 1) * self._duration_s / BINS, 4) for one in range(bins)],
+            flows=self._flows.shown(bins),
+            queues=self._queues.shown(bins),
+        )
 
 
-class _Bins:
+class _TimeBins:
     """Assigns times to bins."""
 
     def __init__(self, duration_s: float) -> None:
@@ -148,7 +148,7 @@ class _Bins:
         return valid, (time_ns[valid] / self._duration_ns * BINS).astype(np.int64)
 
 
-class _Flows:
+class _FlowCurves:
     """Congestion window, RTT and received bytes of the first flows with one TCP connection."""
 
     def __init__(self, spec: RunSpec) -> None:
@@ -164,7 +164,7 @@ class _Flows:
         ]
         self._line = np.full(len(spec.flows) + 1, -1, np.int64)
         self._line[numbers] = np.arange(len(numbers))
-        self._bins = _Bins(spec.duration_s)
+        self._bins = _TimeBins(spec.duration_s)
         shape = (len(numbers), BINS)
         self._cwnd, self._rtt_us = np.full(shape, np.nan), np.full(shape, np.nan)
         self._received, self._time_s = np.full(shape, np.nan), np.full(shape, np.nan)
@@ -188,33 +188,33 @@ class _Flows:
                     self._received[at] = rows["bytes_received"][chosen]
                     self._time_s[at] = rows["time_ns"][chosen] / 1e9
 
-    def shown(self, bins: int) -> list[dict[str, Any]]:
+    def shown(self, bins: int) -> list[live.LiveFlow]:
         """Return the curves over the first bins."""
         rtt_ms = np.where(self._rtt_us > 0, self._rtt_us / 1e3, np.nan)  # 0: no sample yet
         return [
-            {
-                "name": name,
-                "base_rtt_s": self._base_rtts_s[line],
-                "cwnd_segments": _numbers(self._cwnd[line, :bins]),
-                "rtt_ms": _numbers(rtt_ms[line, :bins]),
-                "goodput_bps": _numbers(
+            live.LiveFlow(
+                name,
+                self._base_rtts_s[line],
+                cwnd_segments=_numbers(self._cwnd[line, :bins]),
+                rtt_ms=_numbers(rtt_ms[line, :bins]),
+                goodput_bps=_numbers(
                     np.round(_rates(self._time_s[line, :bins], self._received[line, :bins]))
                 ),
-            }
+            )
             for line, name in enumerate(self._names)
         ]
 
 
-class _Queues:
+class _QueueCurves:
     """The largest backlog in each bin of the bottlenecks' queues."""
 
-    def __init__(self, spec: RunSpec, output: Output) -> None:
+    def __init__(self, spec: RunSpec, output: OutputFolder) -> None:
         self._spec, self._output = spec, output
         self._places: dict[str, int] = {}
         self._row_bytes = 0
-        self._file: File | None = None
+        self._file: OutputFile | None = None
         self._read_bytes = 0
-        self._bins = _Bins(spec.duration_s)
+        self._bins = _TimeBins(spec.duration_s)
         self._backlog = np.full((MOST_QUEUES, BINS), np.nan)
 
     def advance(self) -> None:
@@ -254,10 +254,10 @@ class _Queues:
         self._places = dict(list(places.items())[:MOST_QUEUES])
         return True
 
-    def shown(self, bins: int) -> list[dict[str, Any]]:
+    def shown(self, bins: int) -> list[live.LiveQueue]:
         """Return the curves over the first bins."""
         return [
-            {"name": name, "backlog_packets": _numbers(self._backlog[line, :bins])}
+            live.LiveQueue(name, _numbers(self._backlog[line, :bins]))
             for line, name in enumerate(self._places)
         ]
 

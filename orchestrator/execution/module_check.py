@@ -22,31 +22,31 @@ from orchestrator.execution.runner import Observer, RunOptions, run_plan
 from orchestrator.files.temporary import temporary_folder
 from orchestrator.planning.plan import Plan, plan
 from orchestrator.protocol.examination import ModuleAnswer, ModuleCheck, Observed, ParameterCheck
-from orchestrator.scenario import load
-from results.store import Store
+from orchestrator.scenario.loader import load_values
+from results.runs import result
+from results.store.store import Store
 
 ABOUT = ("loads", "parameters", "refuses", "unloads")
 
 LEAST_UTILISATION = 0.93
 """Least utilisation of a link without loss and with a queue of one BDP."""
 
-SCENARIO = """\
-version: 1
-name: modules
-description: One flow of each module on a lossless link with a queue of one BDP.
-seed: 1
-duration: 60s
-warmup: 20s
-topology:
-  kind: dumbbell
-  bottleneck: {{rate: 10mbit, delay: 10ms, queue: {{kind: droptail, limit: 1bdp}}}}
-  groups:
-    - {{name: a, hosts: 1, access: {{rate: 100mbit, delay: 20ms}}}}
-flows:
-  - {{name: one, group: a, congestion: reno}}
-matrix:
-  flows.one.congestion: [{names}]
-"""
+SCENARIO: dict[str, Any] = {
+    "version": 1,
+    "name": "modules",
+    "description": "One flow of each module on a lossless link with a queue of one BDP.",
+    "seed": 1,
+    "duration": "60s",
+    "warmup": "20s",
+    "topology": {
+        "kind": "dumbbell",
+        "bottleneck": {
+            "rate": "10mbit", "delay": "10ms", "queue": {"kind": "droptail", "limit": "1bdp"},
+        },
+        "groups": [{"name": "a", "hosts": 1, "access": {"rate": "100mbit", "delay": "20ms"}}],
+    },
+    "flows": [{"name": "one", "group": "a", "congestion": "reno"}],
+}  # fmt: skip
 
 _ASKED = f"{sandbox.INPUT}/modules.json"
 _COMMANDS = (
@@ -56,7 +56,7 @@ _LARGEST = 2**32 - 1
 
 
 @dataclass(frozen=True)
-class Answer:
+class CaseResult:
     """One test of a module in the kernel, with the expected and the actual result.
 
     ``about`` is one of ``ABOUT``; ``parameter`` names the tested parameter, if any.
@@ -79,7 +79,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Driven:
+class ModuleFlowResult:
     """The result of a module's flow; None for values that the run did not reach."""
 
     status: str
@@ -103,14 +103,14 @@ class Driven:
 
 
 @dataclass(frozen=True)
-class Checked:
+class ModuleCheckResult:
     """All results about a module."""
 
     module: str
-    answers: list[Answer]
-    driven: Driven
+    answers: list[CaseResult]
+    driven: ModuleFlowResult
 
-    def about(self, what: str) -> list[Answer]:
+    def about(self, what: str) -> list[CaseResult]:
         """Return the answers about one of ``ABOUT``."""
         return [answer for answer in self.answers if answer.about == what]
 
@@ -135,7 +135,7 @@ class Checked:
 
 def check(
     kernel: GuestKernel, names: Sequence[str], observe: Callable[[Plan], Observer]
-) -> list[Checked]:
+) -> list[ModuleCheckResult]:
     """Check modules by the names of their congestion controls; ``observe`` watches their runs.
 
     Raises:
@@ -144,11 +144,12 @@ def check(
     """
     answers = ask_kernel(kernel, [catalogue.modules()[name] for name in names])
     return [
-        Checked(*each) for each in zip(names, answers, drive(kernel, names, observe), strict=True)
+        ModuleCheckResult(*each)
+        for each in zip(names, answers, drive(kernel, names, observe), strict=True)
     ]
 
 
-def ask_kernel(kernel: GuestKernel, modules: Sequence[Module]) -> list[list[Answer]]:
+def ask_kernel(kernel: GuestKernel, modules: Sequence[Module]) -> list[list[CaseResult]]:
     """Return the answers of the guest's kernel about modules; build them if they are not cached.
 
     Raises:
@@ -164,7 +165,7 @@ def ask_kernel(kernel: GuestKernel, modules: Sequence[Module]) -> list[list[Answ
         lines = said.output.decode(errors="replace").splitlines()
         raise GuestError("the modules could not be checked in the guest", lines[-8:])
     found: list[list[ModuleAnswer]] = json.loads(said.output)
-    return [[Answer(**answer) for answer in answers] for answers in found]
+    return [[CaseResult(**answer) for answer in answers] for answers in found]
 
 
 def _spec(module: Module) -> ModuleCheck:
@@ -199,25 +200,25 @@ def bad_values(parameter: Parameter) -> list[str]:
 
 def drive(
     kernel: GuestKernel, names: Sequence[str], observe: Callable[[Plan], Observer]
-) -> list[Driven]:
+) -> list[ModuleFlowResult]:
     """Run a flow of each module; return the results.
 
     Raises:
         MachineError: this machine cannot run any of them.
     """
     with temporary_folder("check") as folder:
-        scenario, db = folder / "modules.yaml", folder / "modules.db"
-        scenario.write_text(SCENARIO.format(names=", ".join(names)), encoding="utf-8")
-        planned = plan(load(scenario))
+        db = folder / "modules.db"
+        scenario = {**SCENARIO, "matrix": {"flows.one.congestion": list(names)}}
+        planned = plan(load_values(scenario, {}, "modules"))
         ids = run_plan(planned, RunOptions(db, Guest(kernel)), observe(planned))
         with Store.open_read_only(db) as store:
-            runs: list[dict[str, Any]] = store.document(ids)["runs"]
+            runs = result.of_ids(store, ids)
     return [
-        Driven(
-            run["status"],
-            run["fidelity"].get("verdict"),
-            run["metrics"].get("utilisation"),
-            run["error"],
+        ModuleFlowResult(
+            run.row.status,
+            run.row.verdict,
+            run.metrics.get("utilisation"),
+            run.row.error,
         )
         for run in runs
     ]

@@ -39,11 +39,13 @@ from orchestrator.files.temporary import (
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol import engines
+from orchestrator.protocol.units import NS_PER_S
 from orchestrator.protocol.version import DIGEST_VERSION, LINK_MODEL
 from orchestrator.recording.model import Recording, Verdict
-from results.database import say_nothing
-from results.model import RunHead, summarise_links
-from results.store import Store, prepare_storing
+from results.records.links import summarise_links
+from results.records.model import RunHead
+from results.schema.database import say_nothing
+from results.store.store import Store, prepare_storing
 
 _WAKE_S = 0.2
 _VALUE_ERRORS = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.InterfaceError,
@@ -84,6 +86,11 @@ class Progress:
     simulated_s: float
     wall_s: float
     verdict: Verdict | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the run goes on no more."""
+        return self.phase in ("ok", "failed", "interrupted")
 
 
 class Observer(Protocol):
@@ -226,7 +233,7 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session, cpu
     options = session.options
     began = time.monotonic()
     with Store(options.db) as store, contextlib.ExitStack() as held:
-        run_id = store.begin(head.make(spec))
+        run_id = store.begin(head.make(spec), spec.files.values())
 
         def restart_clock() -> None:
             nonlocal began
@@ -315,12 +322,14 @@ class _HeadMaker:
             scenario=spec.scenario_name,
             description=spec.description,
             variant=spec.variant,
+            variant_sets=spec.variant_sets,
             repetition=spec.repetition,
             seed=spec.seed,
             backend=self.options.backend.name,
             duration_s=spec.duration_s,
             warmup_s=spec.warmup_s,
             windows=spec.windows,
+            metrics_grid_s=None if spec.grid_ns is None else spec.grid_ns / NS_PER_S,
             scenario_text=spec.scenario_text,
             scenario_sha256=spec.scenario_sha256,
             experiment_sha256=spec.experiment_sha256,

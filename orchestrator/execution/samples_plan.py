@@ -8,7 +8,7 @@ from orchestrator.compile.testbed_spec import readings_ns
 from orchestrator.network import Channel
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol.engines import ENGINES
-from orchestrator.protocol.frames import ECHO_FRAME_BYTES, transmission_ns
+from orchestrator.protocol.links.frames import ECHO_FRAME_BYTES, transmission_ns
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.plan import FlowPlan, SamplesPlan
 

@@ -15,7 +15,7 @@ from types import ModuleType
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.recording.model import Check, Verdict
 
-VERSION = 3
+VERSION = 4
 """Version of the set of checks, for people. Raise it when a check is new or judges differently."""
 
 
@@ -35,6 +35,6 @@ def judge(evidence: Evidence) -> tuple[Verdict, list[Check]]:
 @cache
 def modules() -> tuple[ModuleType, ...]:
     """Return the modules of all checks, in the order of their names."""
-    found = sorted(module.name for module in pkgutil.iter_modules(__path__))
-    names = (name for name in found if name.startswith("check_"))
+    module_names = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    names = (name for name in module_names if name.startswith("check_"))
     return tuple(importlib.import_module(f"{__name__}.{name}") for name in names)

@@ -9,14 +9,14 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.network import Channel, Trace
-from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.links.frames import OPPORTUNITY_BYTES
 from orchestrator.recording.capacity import Capacity
 from orchestrator.recording.model import QueueRecord
 
 _NS_PER_MS = 1_000_000
 
 
-class Carrier(Protocol):
+class LinkCapacity(Protocol):
     """What a link can carry over a span of time."""
 
     def bits(self, from_s: Any, to_s: Any) -> Any:
@@ -33,10 +33,10 @@ class TraceCapacity:
 
     def __init__(self, trace: Trace, duration_s: float) -> None:
         end_ms = round(duration_s * 1000)
-        granted = [each for each in trace.until(end_ms) if each[0] < end_ms]
+        granted = [opportunity for opportunity in trace.until(end_ms) if opportunity[0] < end_ms]
         self._times_ns = np.array([time_ms * _NS_PER_MS for time_ms, _frames in granted], np.int64)
         frames = np.array([frames for _time_ms, frames in granted], np.int64)
-        self._bits = np.concatenate([[0], np.cumsum(frames * FRAME_BYTES * 8)])
+        self._bits = np.concatenate([[0], np.cumsum(frames * OPPORTUNITY_BYTES * 8)])
 
     def bits(self, from_s: Any, to_s: Any) -> Any:
         """Return the bits of the opportunities after one time, up to the other one."""
@@ -47,7 +47,7 @@ class TraceCapacity:
         return self._bits[np.searchsorted(self._times_ns, time_ns, side="right")].astype(float)
 
 
-def capacity(queue: QueueRecord, channel: Channel, duration_s: float) -> Carrier:
+def capacity(queue: QueueRecord, channel: Channel, duration_s: float) -> LinkCapacity:
     """Return the capacity of a channel that has a rate."""
     if channel.trace is not None:
         return TraceCapacity(channel.trace, duration_s)
@@ -59,7 +59,7 @@ def most_at_once_bytes(channel: Channel) -> int:
     """Return how much may leave at the moment of a reading: a frame, or what a trace grants."""
     opportunities = () if channel.trace is None else channel.trace.opportunities
     granted = max((frames for _time, frames in opportunities), default=0)
-    return channel.frame_bytes + granted * FRAME_BYTES
+    return channel.frame_bytes + granted * OPPORTUNITY_BYTES
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Intervals:
 
 
 def intervals(
-    readings: npt.NDArray[np.void], carrier: Carrier, sheds: bool, frame_bytes: int
+    readings: npt.NDArray[np.void], carrier: LinkCapacity, sheds: bool, frame_bytes: int
 ) -> Intervals:
     """Return the intervals, and whether the queue was backlogged in each.
 
@@ -96,7 +96,7 @@ def intervals(
 
 
 @dataclass(frozen=True)
-class Backlogged:
+class BackloggedTime:
     """The time in which a queue cannot have run empty.
 
     ``octets`` left it in that time, and ``bits`` could have left. ``spans`` is the number of
@@ -109,13 +109,13 @@ class Backlogged:
     spans: int
 
 
-def backlogged(found: Intervals) -> Backlogged:
+def backlogged(spans: Intervals) -> BackloggedTime:
     """Return the sums over the busy intervals. If every interval is too long, no time is found."""
-    busy = found.busy
+    busy = spans.busy
     begins = int(np.count_nonzero(busy[1:] & ~busy[:-1])) + int(busy[:1].sum())
-    return Backlogged(
-        int(found.octets[busy].sum()),
-        float(found.bits[busy].sum()),
-        float(found.length_s[busy].sum()),
+    return BackloggedTime(
+        int(spans.octets[busy].sum()),
+        float(spans.bits[busy].sum()),
+        float(spans.length_s[busy].sum()),
         begins,
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.fidelity.round_trips import Trip, judged
+from orchestrator.fidelity.round_trips import MeasuredRoundTrip, judged
 from orchestrator.network import Channel
-from orchestrator.protocol import facts
+from orchestrator.protocol.reports import facts
 from orchestrator.recording.model import Check
 
 
@@ -20,7 +20,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
     for fact in evidence.all(facts.RoundTrip):
         source, sink = fact["source"], fact["sink"]
         hops = (*network.path(source, sink), *network.path(sink, source))
-        trips.append(Trip.of(fact, [hop.channel for hop in hops]))
+        trips.append(MeasuredRoundTrip.of(fact, [hop.channel for hop in hops]))
     if trips:
         yield from judged(evidence, "base_rtt", trips, _reach_ns)
 

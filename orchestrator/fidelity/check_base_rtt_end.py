@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.fidelity.round_trips import TOLERANCE_S, Trip, judged
+from orchestrator.fidelity.round_trips import TOLERANCE_S, MeasuredRoundTrip, judged
 from orchestrator.network import Channel
-from orchestrator.protocol import facts
+from orchestrator.protocol.reports import facts
 from orchestrator.recording.model import Check
 
 
@@ -17,15 +17,15 @@ def check(evidence: Evidence) -> Iterable[Check]:
     It is in doubt if the queues did not run empty after traffic. Runs that were stored without the
     measurement are not judged.
     """
-    found = evidence.all(facts.RoundTripEnd)
-    if not found or evidence.network_at_end is None:
+    probes = evidence.all(facts.RoundTripEnd)
+    if not probes or evidence.network_at_end is None:
         return
-    if not all(fact["quiet"] for fact in found):
+    if not all(fact["quiet"] for fact in probes):
         detail = "packets still waited in a queue long after traffic was stopped"
-        expected_s = found[0]["expected_ns"] / 1e9
+        expected_s = probes[0]["expected_ns"] / 1e9
         yield Check("base_rtt_end", "s", expected_s, None, TOLERANCE_S, None, detail)
         return
-    trips = [Trip.of(fact, evidence.path_at_end(fact["path"])) for fact in found]
+    trips = [MeasuredRoundTrip.of(fact, evidence.path_at_end(fact["path"])) for fact in probes]
     yield from judged(evidence, "base_rtt_end", trips, _reach_ns)
 
 

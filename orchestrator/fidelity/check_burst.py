@@ -9,13 +9,11 @@ from collections.abc import Iterable
 
 from orchestrator.fidelity import host
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.protocol import facts
-from orchestrator.protocol.frames import PROBE_FRAME_BYTES, transmission_ns
+from orchestrator.protocol.links.frames import PROBE_FRAME_BYTES, transmission_ns
+from orchestrator.protocol.reports import facts
 from orchestrator.recording.model import Check
 
 RATE_TOLERANCE = 0.005
-LEAST_BEHIND_BUCKET = 3
-"""Behind a token bucket, a queue of fewer packets holds no two frames after the first one."""
 CLOCK_S = 2e-9
 """The virtual clock counts nanoseconds, and both ends of a time are rounded."""
 
@@ -33,27 +31,13 @@ def check(evidence: Evidence) -> Iterable[Check]:
         if burst["frame_bytes"] == PROBE_FRAME_BYTES:
             yield from _serialisation(evidence, burst, rounds)
             continue
-        if _tells_rate(burst, rounds):
-            yield _rate(evidence, burst, [each[burst.get("at_once", 0) :] for each in rounds])
+        yield _rate(evidence, burst, rounds)
         if burst["queue_packets"] is not None:
             yield _full_queue(evidence, burst, burst["queue_packets"], rounds)
 
 
 def _rounds(passed: list[Passed]) -> list[list[Passed]]:
-    return [list(group) for _number, group in itertools.groupby(passed, lambda one: one[0])]
-
-
-def _tells_rate(burst: facts.Burst, rounds: list[list[Passed]]) -> bool:
-    """Whether frames are spaced by the rate; those that a token bucket sent at once are not.
-
-    Stored runs of link model 1 (protocol/version.py) had token buckets.
-    """
-    at_once, packets = burst.get("at_once", 0), burst["queue_packets"]
-    if not at_once:
-        return True
-    longest = max((len(each) for each in rounds), default=0)
-    fits_into_bucket = at_once > 1 and 2 < longest <= at_once + 1
-    return (packets is None or packets >= LEAST_BEHIND_BUCKET) and not fits_into_bucket
+    return [list(group) for _number, group in itertools.groupby(passed, lambda packet: packet[0])]
 
 
 def _frame_bits(burst: facts.Burst) -> int:
@@ -126,7 +110,10 @@ def _full_queue(
     if not stays_ns:
         return Check(name, "s", expected, None, tolerance, False, "no probe packet passed")
     # The median over the rounds' longest stays, because a real machine pauses now and then.
-    longest = [max(left - came - behind_ns for _r, _n, came, left in each) for each in rounds]
+    longest = [
+        max(left - came - behind_ns for _r, _n, came, left in burst_packets)
+        for burst_packets in rounds
+    ]
     measured = (statistics.median(longest) if evidence.real_time else max(stays_ns)) / 1e9
     dropped = burst["came"] - len(stays_ns)
     if dropped == 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
+from orchestrator.protocol.reports.outcomes import ENDED
 from orchestrator.recording.model import Check
 
 
@@ -14,6 +15,8 @@ def check(evidence: Evidence) -> Iterable[Check]:
     for flow in evidence.flows:
         if flow.congestion_asked is None:
             continue  # UDP
+        if flow.congestion_control is None and flow.outcome != ENDED:
+            continue  # it never had a socket that was sampled, which is no fault
         by_kind.setdefault(flow.congestion_asked, []).append((flow.name, flow.congestion_control))
     for kind, flows in by_kind.items():
         other = next(((name, has) for name, has in flows if has != kind), None)

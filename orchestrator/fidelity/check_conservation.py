@@ -8,9 +8,9 @@ from typing import Literal, NamedTuple
 from orchestrator.fidelity.check_drops import corrupted_at_most
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.network import Network
-from orchestrator.protocol import facts
-from orchestrator.protocol.netem import DUPLICATION, threshold_chance
-from orchestrator.protocol.packet_facts import PacketReading
+from orchestrator.protocol.links.netem import DUPLICATION, threshold_chance
+from orchestrator.protocol.reports import facts
+from orchestrator.protocol.reports.packet_facts import PacketReading
 from orchestrator.recording.model import Check
 
 BATCH = 300
@@ -25,7 +25,7 @@ Count = Callable[[PacketReading], int]
 """How many packets a reading has at a place."""
 
 
-class _Place(NamedTuple):
+class _NetworkPart(NamedTuple):
     """A part of the network, with the counts of packets before and behind it."""
 
     name: str
@@ -48,26 +48,26 @@ def check(evidence: Evidence) -> Iterable[Check]:
     netem does not count its duplicates, and not the losses of packets that it duplicated. So a
     netem that duplicates is left to the checks of duplication and loss.
     """
-    found = {fact["at"]: fact for fact in evidence.all(facts.Packets)}
-    if set(found) != {"start", "end"}:
+    by_time = {fact["at"]: fact for fact in evidence.all(facts.Packets)}
+    if set(by_time) != {"start", "end"}:
         return
-    start, end = found["start"], found["end"]
+    start, end = by_time["start"], by_time["end"]
     corrupted = corrupted_at_most(evidence)
     judged = []
-    for place in _places(evidence):
-        missing = _growth(place.before, start, end) - _growth(place.behind, start, end)
+    for part in _places(evidence):
+        missing = _growth(part.before, start, end) - _growth(part.behind, start, end)
         missing = (missing + _MODULUS // 2) % _MODULUS - _MODULUS // 2
-        if place.may_add:
+        if part.may_add:
             missing = max(missing, 0)
-        tolerance = _moved(place, start) + _moved(place, end)
+        tolerance = _moved(part, start) + _moved(part, end)
         tolerance += BATCH if evidence.real_time else 0
         if missing > 0:
-            tolerance += _growth(place.surplus, start, end)
-            tolerance += corrupted if place.may_corrupt else 0
-        judged.append((abs(missing) - tolerance, missing, tolerance, place.name))
-    excess, missing, tolerance, name = max(judged, key=lambda each: each[0])
+            tolerance += _growth(part.surplus, start, end)
+            tolerance += corrupted if part.may_corrupt else 0
+        judged.append((abs(missing) - tolerance, missing, tolerance, part.name))
+    excess, missing, tolerance, name = max(judged, key=lambda judgement: judgement[0])
     good = excess <= 0
-    wrong = sum(each[0] > 0 for each in judged)
+    wrong = sum(judgement[0] > 0 for judgement in judged)
     detail = f"{len(judged)} places"
     if not good:
         amount = f"{abs(missing)} {'missing' if missing > 0 else 'too many'}"
@@ -79,15 +79,15 @@ def _growth(count: Count, start: PacketReading, end: PacketReading) -> int:
     return (count(end) - count(start)) % _MODULUS
 
 
-def _moved(place: _Place, fact: facts.Packets) -> int:
-    """Return how many packets passed a place between the two readings of a fact."""
+def _moved(part: _NetworkPart, fact: facts.Packets) -> int:
+    """Return how many packets passed a part of the network between the two readings of a fact."""
     if "again" not in fact:
         return 0
     again = fact["again"]
-    return _growth(place.before, fact, again) + _growth(place.behind, fact, again)
+    return _growth(part.before, fact, again) + _growth(part.behind, fact, again)
 
 
-def _places(evidence: Evidence) -> Iterator[_Place]:
+def _places(evidence: Evidence) -> Iterator[_NetworkPart]:
     network = evidence.network
     duplicating = _duplicating(evidence)
     example = evidence.one(facts.Packets, at="start")
@@ -96,20 +96,20 @@ def _places(evidence: Evidence) -> Iterator[_Place]:
     yield from _at_nodes(network)
 
 
-def _along(name: str, present: set[str], duplicates: bool) -> Iterator[_Place]:
+def _along(name: str, present: set[str], duplicates: bool) -> Iterator[_NetworkPart]:
     """Yield the places of one direction of a link, in the order of a packet."""
-    yield _Place(f"{name}, way in", _at(name, "sent"), _at(name, "entered"))
+    yield _NetworkPart(f"{name}, way in", _at(name, "sent"), _at(name, "entered"))
     before = _at(name, "entered")
     for stage in _STAGES:
         if stage in present:
             if not (stage == "delay" and duplicates):
-                yield _Place(f"{name}, {stage}", before, _all_of(name, stage))
+                yield _NetworkPart(f"{name}, {stage}", before, _all_of(name, stage))
             before = _left(name, stage)
-    yield _Place(f"{name}, last device", before, _at(name, "exited"))
-    yield _Place(f"{name}, way out", _at(name, "exited"), _at(name, "received"))
+    yield _NetworkPart(f"{name}, last device", before, _at(name, "exited"))
+    yield _NetworkPart(f"{name}, way out", _at(name, "exited"), _at(name, "received"))
 
 
-def _at_nodes(network: Network) -> Iterator[_Place]:
+def _at_nodes(network: Network) -> Iterator[_NetworkPart]:
     """Yield the switches, and each host as a sender and as a receiver."""
     arriving: dict[str, list[Count]] = {node: [] for node in (*network.hosts, *network.switches)}
     leaving: dict[str, list[Count]] = {node: [] for node in arriving}
@@ -122,15 +122,15 @@ def _at_nodes(network: Network) -> Iterator[_Place]:
             arriving[sink].append(_at(name, "received"))
     for node in network.switches:
         came, left = _sum(arriving[node]), _sum(leaving[node])
-        yield _Place(f"switch {node}", came, left, may_corrupt=True)
+        yield _NetworkPart(f"switch {node}", came, left, may_corrupt=True)
     for node in network.hosts:
         came, left = _sum(arriving[node]), _sum(leaving[node])
         sent, twice = _of_host(node, "transport"), _of_host(node, "twice")
-        yield _Place(f"{node}, sending", sent, left, surplus=twice)
+        yield _NetworkPart(f"{node}, sending", sent, left, surplus=twice)
         # Its buffers of several segments hide a loss of segments, but not one of buffers.
-        yield _Place(f"{node}, sending by IP", _of_host(node, "ip"), left, may_add=True)
+        yield _NetworkPart(f"{node}, sending by IP", _of_host(node, "ip"), left, may_add=True)
         delivered = _of_host(node, "delivered")
-        yield _Place(f"{node}, receiving", came, delivered, may_corrupt=True)
+        yield _NetworkPart(f"{node}, receiving", came, delivered, may_corrupt=True)
 
 
 def _duplicating(evidence: Evidence) -> set[str]:

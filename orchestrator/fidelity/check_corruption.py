@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.intervals import binomial
-from orchestrator.protocol import facts
-from orchestrator.protocol.netem import CORRUPTION, threshold_chance
+from orchestrator.protocol.links.netem import CORRUPTION, threshold_chance
+from orchestrator.protocol.reports import facts
 from orchestrator.recording.model import Check
 
 CHANCE = 1e-6
@@ -41,11 +41,11 @@ def check(evidence: Evidence) -> Iterable[Check]:
             high += corrupted(most, requested)
     if not packets:
         return
-    found = sum(evidence.one(facts.Checksums, at="end")["errors"].values())
+    broken = sum(evidence.one(facts.Checksums, at="end")["errors"].values())
     yield Check(
-        "corruption", "", expected / packets, found / packets,
-        max(expected - low, high - expected) / packets, low <= found <= high,
-        f"checksums found {found} of {packets} packets broken, expected {low} to {high}",
+        "corruption", "", expected / packets, broken / packets,
+        max(expected - low, high - expected) / packets, low <= broken <= high,
+        f"checksums found {broken} of {packets} packets broken, expected {low} to {high}",
     )  # fmt: skip
 
 

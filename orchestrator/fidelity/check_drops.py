@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from orchestrator.fidelity.check_corruption import corrupted
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.protocol import facts
+from orchestrator.protocol.reports import facts
 from orchestrator.recording.model import Check
 
 
@@ -42,7 +42,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
     )
     total = sum(places.values())
     excused = min(at_interfaces, corrupted_at_most(evidence))
-    worst = max(places, key=lambda place: places[place])
+    worst = max(places, key=lambda drop_place: places[drop_place])
     detail = f"most at {worst}: {places[worst]}" if total else f"{len(places)} places"
     if excused:
         detail += f"; {excused} at interfaces may have been corrupted"

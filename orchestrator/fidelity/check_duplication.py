@@ -8,10 +8,10 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.fidelity.evidence import Evidence, Span
+from orchestrator.fidelity.evidence import Evidence, NetemSpan
 from orchestrator.intervals import binomial
-from orchestrator.protocol import facts
-from orchestrator.protocol.netem import DUPLICATION, threshold_chance
+from orchestrator.protocol.links.netem import DUPLICATION, threshold_chance
+from orchestrator.protocol.reports import facts
 from orchestrator.recording.model import Check
 
 CHANCE = 1e-6
@@ -55,11 +55,11 @@ def check(evidence: Evidence) -> Iterable[Check]:
         )  # fmt: skip
 
 
-def _chance(span: Span) -> float:
+def _chance(span: NetemSpan) -> float:
     return threshold_chance(span.settings.get(DUPLICATION, 0))
 
 
-def _since_traffic_began(spans: list[Span], samples: npt.NDArray[np.void]) -> list[Span]:
+def _since_traffic_began(spans: list[NetemSpan], samples: npt.NDArray[np.void]) -> list[NetemSpan]:
     """Return the spans without what netem had decided before: probes of queues bypass it."""
     before = sum(int(samples[name][0]) for name in ("packets", "backlog_packets", "drops"))
     first, *others = spans

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.protocol import facts
+from orchestrator.protocol.reports import facts
 from orchestrator.recording.model import Check
 
 TOLERANCE_S = 20e-6
@@ -27,7 +27,9 @@ def check(evidence: Evidence) -> Iterable[Check]:
             continue
         yield Check("events_applied", "", due, done, 0, done == due, "steps of the test bed")
         reroutes_ns = fact["late_ns"].get("route")
-        late_ns = {kind: each for kind, each in fact["late_ns"].items() if kind != "route"}
+        late_ns = {
+            kind: lateness_ns for kind, lateness_ns in fact["late_ns"].items() if kind != "route"
+        }
         if late_ns:
             worst = max(late_ns, key=lambda kind: late_ns[kind])
             tolerance_s = REAL_TOLERANCE_S if evidence.real_time else TOLERANCE_S

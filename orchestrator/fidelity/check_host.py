@@ -10,7 +10,7 @@ from orchestrator.fidelity.host import (
     MOST_DELAY_S,
     MOST_OTHERS,
     UNUSABLE_DELAY_S,
-    Host,
+    HostLoad,
 )
 from orchestrator.recording.model import Check
 
@@ -28,7 +28,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
         yield _own_load(host, where)
 
 
-def _delay(host: Host, where: str) -> Check:
+def _delay(host: HostLoad, where: str) -> Check:
     good: bool | None = host.late_p99_s <= MOST_DELAY_S
     detail = (
         f"99th percentile of {host.wakeups} wake-ups; the latest, {host.late_max_s * 1e3:.3g} ms, "
@@ -40,7 +40,7 @@ def _delay(host: Host, where: str) -> Check:
     return Check(f"scheduling_delay{where}", "s", 0.0, host.late_p99_s, MOST_DELAY_S, good, detail)
 
 
-def _load(host: Host, where: str) -> Check:
+def _load(host: HostLoad, where: str) -> Check:
     good = host.outside <= MOST_OTHERS or None
     detail = f"share of CPU {host.cpu} that others used"
     if host.steal:
@@ -50,7 +50,7 @@ def _load(host: Host, where: str) -> Check:
     return Check(f"host_load{where}", "", 0.0, host.outside, MOST_OTHERS, good, detail)
 
 
-def _own_load(host: Host, where: str) -> Check:
+def _own_load(host: HostLoad, where: str) -> Check:
     good = host.busy <= MOST_BUSY or None
     detail = f"share of CPU {host.cpu} that the run itself used"
     if not good:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.protocol import facts
+from orchestrator.protocol.reports import facts
 from orchestrator.recording.model import Check
 
 
@@ -20,9 +20,12 @@ def check(evidence: Evidence) -> Iterable[Check]:
     if not states:
         return  # a run of a version without the fact
     differences = {
-        (place, setting): f"{setting} in {place}: {found or 'none'}, requested: {asked or 'none'}"
+        (
+            namespace,
+            setting,
+        ): f"{setting} in {namespace}: {value or 'none'}, requested: {requested or 'none'}"
         for state in states
-        for place, setting, asked, found in state["differences"]
+        for namespace, setting, requested, value in state["differences"]
     }
     detail = "; ".join(list(differences.values())[:3])
     count = max(state["settings"] for state in states)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from orchestrator.fidelity.evidence import ChosenLosses, Evidence, Span
+from orchestrator.fidelity.evidence import ChosenLosses, Evidence, NetemSpan
 from orchestrator.intervals import binomial
 from orchestrator.network import Channel
-from orchestrator.protocol import chosen, netem
-from orchestrator.protocol.chosen import ChosenPackets, Ranges
-from orchestrator.protocol.netem import chance_threshold, threshold_chance
+from orchestrator.protocol.links import chosen, netem
+from orchestrator.protocol.links.chosen import ChosenPackets, Ranges
+from orchestrator.protocol.links.netem import chance_threshold, threshold_chance
 from orchestrator.recording.model import Check
 
 CHANCE = 1e-6
 """A faithful run fails this check with at most this probability, on each side."""
 
 
-class _Expected(NamedTuple):
+class _ExpectedDrops(NamedTuple):
     """The mean loss of a span, and the least and largest plausible number of drops.
 
     No number is plausible under a loss that was not requested.
@@ -65,18 +65,18 @@ def _by_number(name: str, channel: Channel, lists: list[ChosenLosses]) -> Check:
     Of each list, those must be lost that were reached, and no others. A list that was not requested
     fails, and so does a channel without the list with which it should have begun.
     """
-    requested = {_identity(each) for each in channel.chosen}
+    requested = {_identity(packets_to_lose) for packets_to_lose in channel.chosen}
     begun = not channel.begins_with_list or bool(lists)
     expected = lost = packets = chosen_packets = 0
     good = begun
-    for one in lists:
-        ranges = chosen.ranges_of(one.ranges)
-        reached = chosen.reached(ranges, one.packets)
-        known = not ranges or (ranges, one.port > 0, bool(one.data_only)) in requested
-        good = good and known and reached == one.lost
+    for losses in lists:
+        ranges = chosen.ranges_of(losses.ranges)
+        reached = chosen.reached(ranges, losses.packets)
+        known = not ranges or (ranges, losses.port > 0, bool(losses.data_only)) in requested
+        good = good and known and reached == losses.lost
         expected += reached
-        lost += one.lost
-        packets += one.packets
+        lost += losses.lost
+        packets += losses.packets
         chosen_packets += chosen.reached(ranges, chosen.MOST_NUMBER)
     detail = f"{lost} lost of {packets} packets that count"
     if expected < chosen_packets:
@@ -91,43 +91,47 @@ def _identity(packets: ChosenPackets) -> tuple[Ranges, bool, bool]:
     return packets.ranges, packets.flow is not None, packets.data_only
 
 
-def _by_loss(spans: list[Span]) -> list[Span]:
+def _by_loss(spans: list[NetemSpan]) -> list[NetemSpan]:
     """Return the spans, with those merged that are equal in all that losses depend on."""
-    found: dict[str, Span] = {}
+    by_settings: dict[str, NetemSpan] = {}
     for span in spans:
         settings = span.of(netem.LOSS_PREFIX) | span.of(netem.DUPLICATION)
-        one = found.setdefault(repr(sorted(settings.items())), Span(settings, 0, 0, 0))
-        more = Span(settings, one.packets + span.packets, one.drops + span.drops, 0)
-        found[repr(sorted(settings.items()))] = more
-    return list(found.values())
+        merged = by_settings.setdefault(
+            repr(sorted(settings.items())), NetemSpan(settings, 0, 0, 0)
+        )
+        more = NetemSpan(settings, merged.packets + span.packets, merged.drops + span.drops, 0)
+        by_settings[repr(sorted(settings.items()))] = more
+    return list(by_settings.values())
 
 
-def _lossy(name: str, channel: Channel, spans: list[Span]) -> Iterable[Check]:
+def _lossy(name: str, channel: Channel, spans: list[NetemSpan]) -> Iterable[Check]:
     if not spans:
         return
-    found = [_expected(channel, span, CHANCE / len(spans)) for span in spans]
+    expected = [_expected(channel, span, CHANCE / len(spans)) for span in spans]
     packets, drops = sum(span.packets for span in spans), sum(span.drops for span in spans)
-    means = zip(found, spans, strict=True)
-    requested = sum(one.mean * span.packets for one, span in means) / packets
-    low, high = sum(one.low for one in found), sum(one.high for one in found)
+    means = zip(expected, spans, strict=True)
+    requested = sum(drops_range.mean * span.packets for drops_range, span in means) / packets
+    low = sum(drops_range.low for drops_range in expected)
+    high = sum(drops_range.high for drops_range in expected)
     wrong = [
-        (one, span)
-        for one, span in zip(found, spans, strict=True)
-        if not one.low <= span.drops <= one.high
+        (drops_range, span)
+        for drops_range, span in zip(expected, spans, strict=True)
+        if not drops_range.low <= span.drops <= drops_range.high
     ]
     detail = f"{drops} of {packets} packets, expected {low} to {high}"
     if len(spans) > 1:
         detail += f", each of {len(spans)} losses by itself"
     if wrong and len(spans) > 1:
-        one, span = wrong[0]
+        drops_range, span = wrong[0]
         detail += (
-            f"; at {one.mean:.3g}: {span.drops} of {span.packets}, expected {one.low} to {one.high}"
+            f"; at {drops_range.mean:.3g}: {span.drops} of {span.packets}, "
+            f"expected {drops_range.low} to {drops_range.high}"
         )
     tolerance = max(requested - low / packets, high / packets - requested)
     yield Check(f"loss {name}", "", requested, drops / packets, tolerance, not wrong, detail)
 
 
-def _expected(channel: Channel, span: Span, chance: float) -> _Expected:
+def _expected(channel: Channel, span: NetemSpan, chance: float) -> _ExpectedDrops:
     """Return the plausible drops of a span. netem counts no loss of a packet that it duplicated."""
     hidden = threshold_chance(span.settings.get(netem.DUPLICATION, 0))
     loss = span.of(netem.LOSS_PREFIX)
@@ -143,8 +147,8 @@ def _expected(channel: Channel, span: Span, chance: float) -> _Expected:
     if set(loss) <= {netem.LOSS} and known:  # one state, so not the model's mean
         mean = threshold_chance(number)
         low, _high = binomial(span.packets, mean * (1 - hidden), chance)
-        return _Expected(mean, low, binomial(span.packets, mean, chance)[1])
+        return _ExpectedDrops(mean, low, binomial(span.packets, mean, chance)[1])
     for model, begin in zip(models, begins, strict=True):
         if begin == loss:
-            return _Expected(model.mean, *model.drops(span.packets, chance, hidden))
-    return _Expected(channel.mean_loss, span.packets + 1, 0)
+            return _ExpectedDrops(model.mean, *model.drops(span.packets, chance, hidden))
+    return _ExpectedDrops(channel.mean_loss, span.packets + 1, 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.protocol import facts
+from orchestrator.protocol.reports import facts
 from orchestrator.recording.model import Check
 
 
@@ -15,7 +15,10 @@ def check(evidence: Evidence) -> Iterable[Check]:
     A different TTL shows another route. Other changes of a live path are not seen. Without a reply
     at the end the check is in doubt.
     """
-    ways = {(each["source"], each["sink"]): each for each in evidence.all(facts.RoundTripAfter)}
+    ways = {
+        (round_trip["source"], round_trip["sink"]): round_trip
+        for round_trip in evidence.all(facts.RoundTripAfter)
+    }
     for before in evidence.all(facts.RoundTrip):
         if "ttl" not in before:
             return

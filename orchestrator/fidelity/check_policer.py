@@ -11,7 +11,7 @@ import numpy.typing as npt
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.fidelity.host import RATE_TOLERANCE
 from orchestrator.network import Policer
-from orchestrator.protocol import facts
+from orchestrator.protocol.reports import facts
 from orchestrator.recording.model import Check
 
 TOLERANCE = 0.005
@@ -42,16 +42,16 @@ def check(evidence: Evidence) -> Iterable[Check]:
         measurable = octets > 0 and unknown <= MOST_UNCERTAIN * octets
         drops = int(samples["drops"][-1] - samples["drops"][0]) if len(samples) else 0
         if measurable:
-            found = _in_run(evidence, name, policer, octets, time_s, unknown)
+            rate_check = _in_run(evidence, name, policer, octets, time_s, unknown)
         elif drops:
             detail = f"{drops} drops are too few, or too far apart, to tell its rate"
-            found = Check(
+            rate_check = Check(
                 f"policed_rate {name}", "bit/s", policer.rate_bps, None, None, None, detail
             )
         else:
             continue
-        if found.ok is not None or name not in probed:
-            yield found
+        if rate_check.ok is not None or name not in probed:
+            yield rate_check
 
 
 def _in_run(

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.fidelity.backlog import (
-    Backlogged,
+    BackloggedTime,
     backlogged,
     capacity,
     intervals,
@@ -86,6 +86,6 @@ def _why_not(waiting: float) -> str:
     )
 
 
-def _share(size_bytes: int, busy: Backlogged) -> float:
+def _share(size_bytes: int, busy: BackloggedTime) -> float:
     """Return a number of bytes as a share of what could have left."""
     return size_bytes * 8 / busy.bits if busy.bits else 1.0

@@ -53,16 +53,18 @@ def check(evidence: Evidence) -> Iterable[Check]:
             continue
         at_once_bytes = most_at_once_bytes(channel)
         carrier = capacity(queue, channel, duration_s)
-        found = intervals(readings, carrier, channel.queue.drops_queued, channel.frame_bytes)
+        spans = intervals(readings, carrier, channel.queue.drops_queued, channel.frame_bytes)
         mean_bps = float(carrier.bits(0.0, duration_s)) / duration_s
         length_s = max(1, math.ceil(WINDOW_FRAMES * channel.frame_bytes * 8 / max(mean_bps, 1.0)))
         least_bits = LEAST_FRAMES * at_once_bytes * 8
         judged = [
             (*_judged(evidence, window, at_once_bytes), window)
-            for window in _windows(found, length_s, least_bits)
+            for window in _windows(spans, length_s, least_bits)
         ]
         if judged:
-            off_bps, tolerance_bps, window = max(judged, key=lambda each: each[0] - each[1])
+            off_bps, tolerance_bps, window = max(
+                judged, key=lambda judgement: judgement[0] - judgement[1]
+            )
             requested_bps = window.bits / window.time_s
             good = evidence.judge(off_bps, tolerance_bps, requested_bps * SLOW_TOLERANCE)
             detail = (
@@ -85,27 +87,27 @@ def _judged(evidence: Evidence, window: _Window, at_once_bytes: int) -> tuple[fl
     return off_bits / window.time_s, tolerance_bits / window.time_s
 
 
-def _windows(found: Intervals, length_s: int, least_bits: float) -> list[_Window]:
+def _windows(spans: Intervals, length_s: int, least_bits: float) -> list[_Window]:
     """Return the windows that have a backlogged span in which ``least_bits`` could leave.
 
     A span is an unbroken row of busy intervals within one window.
     """
-    place = found.begin_ns // (length_s * 1_000_000_000)
-    goes_on = found.busy[1:] & found.busy[:-1] & (place[1:] == place[:-1])
+    window_number = spans.begin_ns // (length_s * 1_000_000_000)
+    goes_on = spans.busy[1:] & spans.busy[:-1] & (window_number[1:] == window_number[:-1])
     span = np.concatenate([[0], np.cumsum(~goes_on)])
     size = int(span[-1]) + 1
-    bits = np.bincount(span, found.bits * found.busy, size)
-    octets = np.bincount(span, found.octets * found.busy, size)
-    time_s = np.bincount(span, found.length_s * found.busy, size)
+    bits = np.bincount(span, spans.bits * spans.busy, size)
+    octets = np.bincount(span, spans.octets * spans.busy, size)
+    time_s = np.bincount(span, spans.length_s * spans.busy, size)
     spans_place = np.zeros(size, np.int64)
-    spans_place[span] = place
+    spans_place[span] = window_number
     long = bits >= least_bits
     windows = []
-    for each in np.unique(spans_place[long]).tolist():
-        chosen = long & (spans_place == each)
+    for number in np.unique(spans_place[long]).tolist():
+        chosen = long & (spans_place == number)
         windows.append(
             _Window(
-                each * length_s,
+                number * length_s,
                 float(octets[chosen].sum()),
                 float(bits[chosen].sum()),
                 float(time_s[chosen].sum()),

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from orchestrator.fidelity.evidence import Columns, Evidence
-from orchestrator.recording.model import Check
+from orchestrator.recording.model import Check, FlowRecord
 
 MOST_LIMITED = 0.01
 """Limit of the share of a flow's busy time in which the window limited it. It was 0 in all
@@ -31,7 +31,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
     if evidence.plan is None or evidence.network.live:  # the buffers are not sized for a live path
         return
     shares = [
-        (share, flow.name)
+        (share, number)
         for number, (flow, plan) in enumerate(
             zip(evidence.flows, evidence.plan["flows"], strict=True)
         )
@@ -41,12 +41,31 @@ def check(evidence: Evidence) -> Iterable[Check]:
     ]
     if not shares:
         return
-    share, name = max(shares)
+    share, number = max(shares)
+    flow = evidence.flows[number]
     good = evidence.judge(share, MOST_LIMITED, 1.0)
-    yield Check(
-        "receive_limit", "", 0.0, share, MOST_LIMITED, good,
-        f"share of busy time limited by the receive window; flow {name}, most of {len(shares)}",
-    )  # fmt: skip
+    detail = f"share of busy time limited by the receive window; flow {flow.name}, most of "
+    detail += str(len(shares))
+    if not good:
+        detail += _cause(evidence, flow)
+    yield Check("receive_limit", "", 0.0, share, MOST_LIMITED, good, detail)
+
+
+def _cause(evidence: Evidence, flow: FlowRecord) -> str:
+    """Return why a window limited the flow, if its packets waited where no queue limits it."""
+    waited: dict[bool, tuple[int, str]] = {}
+    for number, queue in enumerate(evidence.queues):
+        name, readings = f"{queue.link}:{queue.direction}", evidence.read(number)
+        if queue.role == "queue" and name in flow.path and len(readings):
+            most = int(readings["backlog_bytes"].max())
+            waited[queue.bottleneck] = max(waited.get(queue.bottleneck, (0, "")), (most, name))
+    most, name = waited.get(False, (0, ""))
+    if most <= waited.get(True, (0, ""))[0]:
+        return ""
+    return (
+        f". Up to {most} bytes waited in front of {name}, whose queue has no limit: nothing but "
+        "the window ended its growth. Give this link a higher rate than the bottleneck, or a queue"
+    )
 
 
 def _limited(samples: Columns) -> float | None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from orchestrator.fidelity.evidence import Evidence, Span
+from orchestrator.fidelity.evidence import Evidence, NetemSpan
 from orchestrator.intervals import renewals
-from orchestrator.protocol import facts
-from orchestrator.protocol.netem import REORDERING, REORDERING_GAP, threshold_chance
+from orchestrator.protocol.links.netem import REORDERING, REORDERING_GAP, threshold_chance
+from orchestrator.protocol.reports import facts
 from orchestrator.recording.model import Check
 
 CHANCE = 1e-6
@@ -33,7 +33,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
             yield _reordered(name, spans, changes.get(name, 0))
 
 
-def _reordered(name: str, spans: list[Span], changes: int) -> Check:
+def _reordered(name: str, spans: list[NetemSpan], changes: int) -> Check:
     packets = skipped = low = high = 0
     expected, good = 0.0, True
     for span in spans:

@@ -24,13 +24,13 @@ def check(evidence: Evidence) -> Iterable[Check]:
     The smallest RTT is that of a small packet over idle links. It includes jitter, skipped delays,
     and all events.
     """
-    found = list(_found(evidence))
-    if not found:
+    flows = list(_found(evidence))
+    if not flows:
         return
-    excess_ns, name, least_ns, floor_ns = max(found)
+    excess_ns, name, least_ns, floor_ns = max(flows)
     yield Check(
         "rtt_floor", "s", floor_ns / 1e9, least_ns / 1e9, TOLERANCE_NS / 1e9, excess_ns <= 0,
-        f"smallest RTT of {name}, lowest of {len(found)} flows",
+        f"smallest RTT of {name}, lowest of {len(flows)} flows",
     )  # fmt: skip
 
 

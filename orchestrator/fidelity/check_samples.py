@@ -8,8 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.fidelity.evidence import CLOSE, Evidence
+from orchestrator.protocol.reports.outcomes import ENDED
 from orchestrator.protocol.sampling_schedule import QUEUES, READINGS, SENDERS, ticks
-from orchestrator.recording.model import Check
+from orchestrator.protocol.units import nanoseconds
+from orchestrator.recording.model import Check, FlowRecord
 from orchestrator.recording.plan import FlowPlan
 
 _Times = npt.NDArray[np.int64]
@@ -59,8 +61,9 @@ def _flows(
 ) -> Iterator[tuple[str, _Times, _Times]]:
     """Yield (flow, times when it must have been sampled, times when it was).
 
-    A TCP connection has samples from its handshake until its end. So none may be missing after the
-    first one. Flows with several connections are left out: they may have none at a time.
+    A TCP connection has samples from its handshake until its end, which is earlier than planned if
+    it failed. So none may be missing after the first one. Flows with several connections are left
+    out: they may have none at a time.
     """
     for number, (flow, plan) in enumerate(zip(evidence.flows, plans, strict=True)):
         if flow.transport == "udp":
@@ -69,5 +72,13 @@ def _flows(
             samples = evidence.senders(number, ["time_ns", "state"])
             times = samples["time_ns"][samples["state"] != CLOSE]
             if len(times):
-                end_ns = max(int(times[-1]), plan["open_until_ns"] or 0)
+                end_ns = max(int(times[-1]), _open_until_ns(flow, plan))
                 yield flow.name, planned[(planned >= times[0]) & (planned <= end_ns)], times
+
+
+def _open_until_ns(flow: FlowRecord, plan: FlowPlan) -> int:
+    """Return until when the flow's connection is open at least, 0 where that is not known."""
+    planned_ns = plan["open_until_ns"] or 0
+    if flow.outcome == ENDED or flow.ended_s is None:
+        return planned_ns
+    return min(planned_ns, nanoseconds(flow.ended_s) - 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.protocol import facts
+from orchestrator.protocol.reports import facts
 from orchestrator.recording.model import Check
 
 
@@ -16,8 +16,8 @@ def check(evidence: Evidence) -> Iterable[Check]:
     """
     end = evidence.one(facts.Channels, at="end")
     changed = [
-        f"{channel}: {setting} is {found}, requested was {requested}"
-        for channel, setting, requested, found in end["differences"]
+        f"{channel}: {setting} is {applied}, requested was {requested}"
+        for channel, setting, requested, applied in end["differences"]
     ]
     last = {(fact["host"], fact["sysctl"]): fact["value"] for fact in evidence.all(facts.Namespace)}
     at_end = evidence.one(facts.Namespaces, at="end")["values"]

@@ -19,9 +19,12 @@ def check(evidence: Evidence) -> Iterable[Check]:
     by_limit: dict[int, list[tuple[int, str]]] = {}
     for flow, (requested, advertised) in evidence.windows.items():
         by_limit.setdefault(requested, []).append((advertised, flow))
-    for requested, found in by_limit.items():
-        advertised, flow = max(found)
-        small = min(found, key=lambda each: each[0] - least.get(each[1], 0))
+    for requested, windows in by_limit.items():
+        advertised, flow = max(windows)
+        small = min(
+            windows,
+            key=lambda reading: reading[0] - least.get(reading[1], 0),
+        )
         if advertised <= requested and small[0] < least.get(small[1], 0):
             advertised, flow = small
         yield Check(
@@ -31,7 +34,7 @@ def check(evidence: Evidence) -> Iterable[Check]:
             advertised,
             0.0,
             least.get(flow, 0) <= advertised <= requested,
-            f"flow {flow}; {len(found)} flows have the limit",
+            f"flow {flow}; {len(windows)} flows have the limit",
         )
 
 

@@ -10,10 +10,11 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.fidelity.host import Host
+from orchestrator.fidelity.host import HostLoad
 from orchestrator.network import Channel, Network
-from orchestrator.protocol import facts, netem
-from orchestrator.protocol.facts import Fact
+from orchestrator.protocol.links import netem
+from orchestrator.protocol.reports import facts
+from orchestrator.protocol.reports.facts import Fact
 from orchestrator.protocol.sampling_schedule import DIGEST_NS
 from orchestrator.recording.model import FlowRecord, QueueRecord, by_queue
 from orchestrator.recording.plan import SamplesPlan
@@ -49,7 +50,7 @@ def _no_samples(_flow: int, names: Sequence[str]) -> Columns:
 
 
 @dataclass(frozen=True)
-class Span:
+class NetemSpan:
     """What a channel's netem did while it had these settings: {name: value}.
 
     ``packets`` are its decisions, those over duplicates, too; ``ahead`` skipped the delay. Packets
@@ -63,14 +64,14 @@ class Span:
 
     def of(self, prefix: str) -> dict[str, int]:
         """Return the settings whose names begin with a prefix."""
-        return {name: each for name, each in self.settings.items() if name.startswith(prefix)}
+        return {name: value for name, value in self.settings.items() if name.startswith(prefix)}
 
 
 class ChosenLosses(NamedTuple):
     """What a channel did while it had a list of packets to lose by their numbers."""
 
     ranges: str
-    """In hexadecimal, as orchestrator.protocol.chosen.ranges_of() reads it."""
+    """In hexadecimal, as orchestrator.protocol.links.chosen.ranges_of() reads it."""
     port: int
     """Only packets of that port counted; 0 stands for all."""
     data_only: int
@@ -82,7 +83,7 @@ class ChosenLosses(NamedTuple):
 
 @dataclass(frozen=True)
 class Evidence:
-    """Facts of the bed, in their order, and the samples; see ``orchestrator.protocol.facts``."""
+    """Facts of the bed in their order, and the samples; see ``orchestrator.protocol.reports``."""
 
     network: Network
     facts: Sequence[Fact]
@@ -101,22 +102,24 @@ class Evidence:
     """Readings of queues, as of orchestrator.recording.readings; None in runs without them."""
     network_at_end: Network | None = None
     """The network after the last event; None in runs that were stored without it."""
+    kernel_warnings: tuple[int, str] | None = None
+    """Number of warnings of a guest's kernel while traffic ran, and the first one."""
 
-    def all(self, form: type[F], **wanted: object) -> list[F]:
-        """Return the facts of that form whose values match ``wanted``."""
-        return facts.of(self.facts, form, **wanted)
+    def all(self, form: type[F], **conditions: object) -> list[F]:
+        """Return the facts of that form whose values match ``conditions``."""
+        return facts.of(self.facts, form, **conditions)
 
-    def one(self, form: type[F], **wanted: object) -> F:
+    def one(self, form: type[F], **conditions: object) -> F:
         """Return the one fact of that form; LookupError when the bed did not report it."""
-        found = self.all(form, **wanted)
-        if len(found) != 1:
-            raise LookupError(f"{len(found)} facts {form.__name__} {wanted}")
-        return found[0]
+        matches = self.all(form, **conditions)
+        if len(matches) != 1:
+            raise LookupError(f"{len(matches)} facts {form.__name__} {conditions}")
+        return matches[0]
 
     @cached_property
-    def hosts(self) -> list[Host]:
+    def hosts(self) -> list[HostLoad]:
         """The real machines that the run ran on; none in virtual time."""
-        return [Host.of(fact) for fact in self.all(facts.Host)]
+        return [HostLoad.of(fact) for fact in self.all(facts.Host)]
 
     @property
     def real_time(self) -> bool:
@@ -187,10 +190,10 @@ class Evidence:
         return {name: columns[name][kept] for name in names}
 
     @cached_property
-    def changing(self) -> dict[str, list[Span]]:
+    def changing(self) -> dict[str, list[NetemSpan]]:
         """The spans of each channel whose impairments changed while traffic ran."""
         return {
-            channel: [Span(*span) for span in spans]
+            channel: [NetemSpan(*span) for span in spans]
             for fact in self.all(facts.Timeline)
             for channel, spans in fact["impairments"].items()
         }
@@ -199,14 +202,14 @@ class Evidence:
     def chosen(self) -> dict[str, list[ChosenLosses]]:
         """The lists of packets to lose that each channel had, in the order of time."""
         return {
-            channel: [ChosenLosses(*one) for one in lists]
+            channel: [ChosenLosses(*losses) for losses in lists]
             for fact in self.all(facts.Timeline)
             for channel, lists in fact.get("chosen_losses", {}).items()
         }
 
     def lost_by_number(self, channel: str) -> int:
         """Return how many packets the channel lost by their numbers."""
-        return sum(one.lost for one in self.chosen.get(channel, []))
+        return sum(losses.lost for losses in self.chosen.get(channel, []))
 
     def drops(self, queue: int) -> int:
         """Return the drops of a delay line at the end, but for packets lost by their numbers.
@@ -217,7 +220,7 @@ class Evidence:
         dropped = int(samples["drops"][-1]) if len(samples) else 0
         return max(dropped - self.lost_by_number(f"{record.link}:{record.direction}"), 0)
 
-    def spans(self, queue: int) -> list[Span]:
+    def spans(self, queue: int) -> list[NetemSpan]:
         """Return the spans of a delay line that have packets; most have one span."""
         record, samples = self.queues[queue], self.samples(queue)
         name = f"{record.link}:{record.direction}"
@@ -228,7 +231,9 @@ class Evidence:
         last = samples[-1]
         packets, drops = int(last["packets"] + last["backlog_packets"]), self.drops(queue)
         settings = _impairments(self.channel(name))
-        return [Span(settings, packets + drops, drops, int(last["requeues"]))] if packets else []
+        return (
+            [NetemSpan(settings, packets + drops, drops, int(last["requeues"]))] if packets else []
+        )
 
     @cached_property
     def _read_by_queue(self) -> list[npt.NDArray[np.void]]:

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.protocol import facts
+from orchestrator.protocol.reports import facts
 
 MOST_DELAY_S = 1e-3
 """Limit of the 99th percentile of the wake-ups' lateness."""
@@ -34,7 +34,7 @@ RATE_TOLERANCE = 0.01
 
 
 @dataclass(frozen=True)
-class Host:
+class HostLoad:
     """Measurements of one machine while traffic ran, from the fact ``host``."""
 
     name: str
@@ -49,7 +49,7 @@ class Host:
     softirq: float
 
     @classmethod
-    def of(cls, fact: facts.Host) -> Host:
+    def of(cls, fact: facts.Host) -> HostLoad:
         """Return the values of a fact ``host``; shares are means over its seconds."""
         seconds: Sequence[Mapping[str, Any]] = fact["seconds"]
         worst = max(range(len(seconds)), key=lambda second: seconds[second]["late_ns"])

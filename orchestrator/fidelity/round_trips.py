@@ -9,7 +9,7 @@ from typing import NamedTuple
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.fidelity.host import TIMER_S
 from orchestrator.network import Channel, passing_share
-from orchestrator.protocol.facts import RoundTrip, RoundTripEnd
+from orchestrator.protocol.reports.facts import RoundTrip, RoundTripEnd
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import Check
 
@@ -37,7 +37,7 @@ class _Range(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Trip:
+class MeasuredRoundTrip:
     """A measured round trip over the channels of its path there and back."""
 
     source: str
@@ -49,7 +49,7 @@ class Trip:
     channels: Sequence[Channel]
 
     @classmethod
-    def of(cls, fact: RoundTrip | RoundTripEnd, channels: Sequence[Channel]) -> Trip:
+    def of(cls, fact: RoundTrip | RoundTripEnd, channels: Sequence[Channel]) -> MeasuredRoundTrip:
         """Return the round trip of a fact over those channels."""
         return cls(
             fact["source"], fact["sink"],
@@ -73,7 +73,9 @@ Reach = Callable[[Channel], tuple[int, int]]
 """Returns by how many ns a channel's jitter may lower and raise its delay during the probes."""
 
 
-def judged(evidence: Evidence, name: str, trips: Sequence[Trip], reach: Reach) -> Iterable[Check]:
+def judged(
+    evidence: Evidence, name: str, trips: Sequence[MeasuredRoundTrip], reach: Reach
+) -> Iterable[Check]:
     """Yield one check of that name, of the round trip that is farthest from its expected RTT.
 
     If losses on the path are high, no probe may come back. The check is then in doubt.
@@ -83,7 +85,7 @@ def judged(evidence: Evidence, name: str, trips: Sequence[Trip], reach: Reach) -
     """
     lost = [trip for trip in trips if trip.measured_ns is None]
     if lost:
-        pair = min(lost, key=lambda each: each.all_lost)
+        pair = min(lost, key=lambda trip_of_channel: trip_of_channel.all_lost)
         chance = pair.all_lost
         detail = f"no probe from {pair.source} to {pair.sink} came back"
         if chance > CHANCE:
@@ -94,14 +96,14 @@ def judged(evidence: Evidence, name: str, trips: Sequence[Trip], reach: Reach) -
     off_ns, trip, measured_ns, nearest = max(
         (_compared(trip, each_ns, reach) for trip in trips for each_ns in [trip.measured_ns]
          if each_ns is not None),
-        key=lambda one: one[0],
+        key=lambda comparison: comparison[0],
     )  # fmt: skip
     late_s = TIMER_S if evidence.real_time else 0.0
     expected_ns = trip.expected_ns
     off_tolerance_s = TOLERANCE_S + trip.timers * late_s
     range_s = max(expected_ns - nearest.low, nearest.high - expected_ns) / 1e9
     detail = f"{trip.source} to {trip.sink}, "
-    if len({each.frame_bytes for each in trips}) > 1:
+    if len({trip_of_channel.frame_bytes for trip_of_channel in trips}) > 1:
         detail += f"frames of {trip.frame_bytes} bytes, "
     detail += f"farthest off of {len(trips)}"
     if nearest != (expected_ns, expected_ns):
@@ -114,24 +116,28 @@ def judged(evidence: Evidence, name: str, trips: Sequence[Trip], reach: Reach) -
     )
 
 
-def _compared(trip: Trip, measured_ns: int, reach: Reach) -> tuple[float, Trip, int, _Range]:
+def _compared(
+    trip: MeasuredRoundTrip, measured_ns: int, reach: Reach
+) -> tuple[float, MeasuredRoundTrip, int, _Range]:
     """Return (ns outside the nearest range, the trip, its RTT in ns, the nearest range).
 
     Within a range, a tiny value that grows with the distance from the sum of the delays orders the
     probes.
     """
-    nearest = min(_ranges(trip, reach), key=lambda one: one.off(measured_ns))
+    nearest = min(_ranges(trip, reach), key=lambda rtt_range: rtt_range.off(measured_ns))
     off_ns = nearest.off(measured_ns)
     return off_ns or abs(measured_ns - trip.expected_ns) * 1e-12, trip, measured_ns, nearest
 
 
-def _ranges(trip: Trip, reach: Reach) -> set[_Range]:
+def _ranges(trip: MeasuredRoundTrip, reach: Reach) -> set[_Range]:
     ranges = {_Range(trip.expected_ns, trip.expected_ns)}
     for channel in trip.channels:
         delay_ns = nanoseconds(channel.delay_s)
         below, above = reach(channel)
-        delayed = {_Range(one.low - below, one.high + above) for one in ranges}
+        delayed = {_Range(rtt_range.low - below, rtt_range.high + above) for rtt_range in ranges}
         skipping = channel.reordering is not None
-        skipped = {_Range(one.low - delay_ns, one.high - delay_ns) for one in ranges}
+        skipped = {
+            _Range(rtt_range.low - delay_ns, rtt_range.high - delay_ns) for rtt_range in ranges
+        }
         ranges = delayed | skipped if skipping else delayed
     return ranges

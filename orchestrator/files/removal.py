@@ -98,14 +98,16 @@ def _enter(name: str, parent: int) -> int:
 
 def _allow(name: str, parent: int) -> None:
     """Give this user all rights on the folder of that name; a link is not followed."""
-    found = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    descriptor = os.open(
+        name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent
+    )
     try:
-        if os.fstat(found).st_mode & 0o700 != 0o700:
+        if os.fstat(descriptor).st_mode & 0o700 != 0o700:
             # fchmod refuses an O_PATH descriptor, so its name in /proc is used.
             with contextlib.suppress(PermissionError):  # another user's: the removal reports it
-                os.chmod(f"/proc/self/fd/{found}", 0o700)  # noqa: PTH101 - of a descriptor
+                os.chmod(f"/proc/self/fd/{descriptor}", 0o700)  # noqa: PTH101 - of a descriptor
     finally:
-        os.close(found)
+        os.close(descriptor)
 
 
 def _free_name(top: int, number: int) -> str:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from orchestrator.errors import MachineError, RunError
 from orchestrator.files.removal import remove_tree
+from orchestrator.files.system_errors import FILE_SIZE_FIX, FIXES, reason
 
 PREFIX = "tcp-orchestrator-"
 RUN_FOLDER = "run"
@@ -52,12 +53,15 @@ class TemporaryFolder:
             MachineError: it cannot be made, or an abandoned folder cannot be removed.
         """
         root = parent or temporary_root()
-        with _as_machine_error(root):
+        with _as_machine_error(root, parent is None):
             remove_abandoned(root, purpose)
             while True:
                 self.path = Path(tempfile.mkdtemp(prefix=f"{PREFIX}{purpose}-", dir=root))
-                self.lock = os.open(self.path, _OPEN)
-                # Another process may have seen it before it was locked, and be removing it.
+                # Until it is locked, another process may take it for abandoned and remove it.
+                try:
+                    self.lock = os.open(self.path, _OPEN)
+                except FileNotFoundError:
+                    continue
                 fcntl.flock(self.lock, fcntl.LOCK_EX)
                 if _is_at(self.lock, self.path):
                     return
@@ -104,6 +108,7 @@ def remove_with_retries(path: Path) -> None:
                 raise MachineError(
                     f"{path} cannot be removed: {error.strerror}", f"as root: rm -r {path}"
                 ) from error
+        # Whoever still creates files is no child of this process, and need not be known to it.
         time.sleep(_RETRY_PERIOD_S)
 
 
@@ -214,10 +219,18 @@ def full_disk_message(folder: Path, error: BaseException) -> str | None:
 
 @contextlib.contextmanager
 def explain_full_disk(folder: Path) -> Iterator[None]:
-    """Replace an error by a RunError that names the cause if the disk of ``folder`` is full."""
+    """Name the cause of an error where it is the disk of ``folder``, or a limit on files there.
+
+    Raises:
+        RunError: the disk is full.
+        MachineError: a file would exceed the limit on the size of files, as all runs' files would.
+    """
     try:
         yield
     except Exception as error:
+        if isinstance(error, OSError) and error.errno == errno.EFBIG:
+            path = error.filename or folder
+            raise MachineError(f"{path}: {reason(error)}", FILE_SIZE_FIX) from error
         full = full_disk_message(folder, error)
         if full is None:
             raise
@@ -225,10 +238,16 @@ def explain_full_disk(folder: Path) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _as_machine_error(root: Path) -> Iterator[None]:
+def _as_machine_error(root: Path, of_variable: bool) -> Iterator[None]:
+    """Explain why no folder can be made in ``root``, which the variable names or a user named."""
     try:
         yield
     except OSError as error:
+        if not of_variable:
+            fix = FIXES.get(error.errno or 0, "name another place")
+            raise MachineError(
+                f"cannot make a temporary folder in {root}: {reason(error)}", fix
+            ) from error
         full = full_disk_message(root, error)
         if full is not None:
             raise MachineError(*full.split("; ", 1)) from error

@@ -114,26 +114,26 @@ class _FolderReader:
         if below.count("/") > MOST_DEPTH:
             raise FileError(self.path, f"has folders more than {MOST_DEPTH} deep")
         for name in self._names(folder, below):
-            place = self.path / below / name
-            with _failures(place):
+            path = self.path / below / name
+            with _failures(path):
                 handle = os.open(name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
                 try:
-                    self._read_entry(handle, f"{below}{name}", place)
+                    self._read_entry(handle, f"{below}{name}", path)
                 finally:
                     os.close(handle)
 
-    def _read_entry(self, handle: int, key: str, place: Path) -> None:
+    def _read_entry(self, handle: int, key: str, path: Path) -> None:
         mode = os.fstat(handle).st_mode
         if stat.S_ISDIR(mode):
             self.read(handle, f"{key}/")
-        elif self.wanted(place.name) or (stat.S_ISLNK(mode) and place.is_dir()):
+        elif self.wanted(path.name) or (stat.S_ISLNK(mode) and path.is_dir()):
             if stat.S_ISLNK(mode):
                 raise FileError(
-                    place,
+                    path,
                     "is a symbolic link, and links in this folder are not followed: replace it by "
                     "a copy of its target",
                 )
-            content = _content(handle, place, self.most_bytes)
+            content = _content(handle, path, self.most_bytes)
             self.size_bytes += len(content)
             if self.size_bytes > self.most_bytes:
                 raise self._too_much()

@@ -1,9 +1,11 @@
 """A link's capacity as a recorded trace, in the format of mahimahi.
 
-A line is a whole number of milliseconds: the time of an opportunity to send 1500 bytes of IP.
+A line is a whole number of milliseconds. It is the time of an opportunity to send 1504 bytes.
+mahimahi counts 4 bytes in front of each IP packet, those of a TUN device, and none of Ethernet.
+
 Lines do not decrease; equal lines are several opportunities. The last time is the length of the
 trace, which then repeats. R. Netravali et al., "Mahimahi: Accurate Record-and-Replay for HTTP",
-USENIX ATC 2015; mm-link(1).
+USENIX ATC 2015; mm-link(1), and LinkQueue::rationalize of its src/frontend/link_queue.cc.
 """
 
 from __future__ import annotations
@@ -13,11 +15,11 @@ import hashlib
 import re
 from pathlib import Path
 
-from pydantic import Field, ValidationInfo, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from orchestrator.files.user_files import named
 from orchestrator.files.user_files import read as read_file
-from orchestrator.kinds.fields import Context, Directional, Rate, Strict
+from orchestrator.kinds.fields import Directional, Rate, Strict, ValidationContext
 from orchestrator.network import Trace
 from orchestrator.units import shown
 
@@ -40,7 +42,8 @@ class Capacity(Strict):
     trace: str | None = Field(
         default=None,
         description="file in mahimahi's format, relative to the scenario's folder. Each line is "
-        "the millisecond of an opportunity to send 1500 bytes of IP. It repeats",
+        "the millisecond of an opportunity to send 1504 bytes: IP packets, each with the 4 bytes "
+        "of a TUN device's header. It repeats",
     )
     sha256: str | None = Field(
         default=None,
@@ -48,18 +51,12 @@ class Capacity(Strict):
         description="SHA-256 that the trace must have; not checked when not given",
     )
 
+    _read: Trace | None = PrivateAttr(default=None)
+
     @field_validator("trace")
     @classmethod
-    def _absolute(cls, trace: str | None, info: ValidationInfo) -> str | None:
-        if trace is None:
-            return None
-        folder = info.context.modules.base if isinstance(info.context, Context) else Path()
-        try:
-            path = (folder / trace).resolve()
-        except (OSError, RuntimeError, ValueError) as error:  # a circle of links, a NUL
-            raise ValueError(f"{shown(trace)} is not a path: {error}") from None
-        read_trace(path)
-        return str(path)
+    def _place(cls, trace: str | None, info: ValidationInfo) -> str | None:
+        return None if trace is None else _trace(trace, info).file
 
     @field_validator("sha256")
     @classmethod
@@ -69,7 +66,7 @@ class Capacity(Strict):
             if sha256 is not None and "trace" in info.data:
                 raise ValueError("needs `trace`, which is not given")
             return sha256
-        has = read_trace(Path(trace)).sha256
+        has = _trace(trace, info).sha256
         if sha256 not in (None, has):
             raise ValueError(f"`{trace}` has the SHA-256 {has}, not {shown(sha256)}")
         return has
@@ -80,10 +77,16 @@ class Capacity(Strict):
             raise ValueError("give one of `trace` and `rate`")
         return self
 
+    @model_validator(mode="after")
+    def _keep(self, info: ValidationInfo) -> Capacity:
+        if self.trace is not None:
+            self._read = _trace(self.trace, info)
+        return self
+
     @property
     def read(self) -> Trace | None:
         """The trace, None when a rate is given."""
-        return None if self.trace is None else read_trace(Path(self.trace))
+        return self._read
 
 
 class CapacityBothWays(Directional[Capacity]):
@@ -97,11 +100,21 @@ def read_trace(path: Path) -> Trace:
         ValueError: it cannot be read or is not a trace. The message names the line, and quotes it
             only if it is a number.
     """
-    return _parsed(str(path), read_file(path, MAX_BYTES))
+    return _parsed(str(path), str(path), read_file(path, MAX_BYTES))
+
+
+def _trace(given: str, info: ValidationInfo) -> Trace:
+    """Return the trace at a path or place; ValueError as :func:`read_trace`."""
+    if not isinstance(info.context, ValidationContext):
+        return read_trace(Path(given).resolve())
+    files = info.context.modules.files
+    file = files.file(given, MAX_BYTES)
+    return _parsed(given, file.place, file.content)
 
 
 @functools.lru_cache(maxsize=64)
-def _parsed(path: str, content: bytes) -> Trace:
+def _parsed(path: str, place: str, content: bytes) -> Trace:
+    """Return the trace with that content; errors name its ``path``."""
     frames: dict[int, int] = {}
     last_ms = 0
     lines = content.removesuffix(b"\n").split(b"\n") if content else []
@@ -125,4 +138,4 @@ def _parsed(path: str, content: bytes) -> Trace:
             f"{named(path)} lasts 0 ms: its last line, which is its length, must be above 0"
         )
     sha256 = hashlib.sha256(content).hexdigest()
-    return Trace(path, sha256, last_ms, tuple(frames.items()))
+    return Trace(place, sha256, last_ms, tuple(frames.items()))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
-from pathlib import Path
 
 from kmods import catalogue
 from kmods.catalogue import Folder, Module, Parameter
 from orchestrator import units
+from orchestrator.files.scenario_files import ScenarioFiles
 from orchestrator.kinds.linux_parameters import (
     LINUX_MODULES,
     NOT_SETTABLE,
@@ -58,29 +59,27 @@ _QUANTITIES: dict[str, tuple[Callable[[object], int], int, str]] = {
 class Modules:
     """The modules that one scenario may use: this project's, and those of folders that it names.
 
-    A folder's path is relative to ``base``, the scenario's folder. Each folder is read once, so
-    that its checks and its build see the same files.
+    ``files`` reads the folders. Each folder is read once, so that its checks and its build see the
+    same files.
     """
 
-    def __init__(self, base: Path) -> None:
-        self.base = base
-        self._read: dict[Path, Folder | catalogue.FolderError] = {}
+    def __init__(self, files: ScenarioFiles) -> None:
+        self.files = files
+        self._read: dict[str, Folder | catalogue.FolderError] = {}
 
     def folder(self, given: str) -> Folder:
-        """Return the folder at that path; FolderError when it holds no module."""
-        try:
-            path = (self.base / given).resolve()
-        except (OSError, RuntimeError, ValueError) as error:  # a circle of links, a NUL
-            raise catalogue.FolderError(f"{shown(given)} is not a path: {error}") from None
-        if path not in self._read:
+        """Return the folder at a path or place; FolderError when it holds no module."""
+        if given not in self._read:
             try:
-                self._read[path] = catalogue.read(path)
+                found = catalogue.read_named(self.files, given)
+                # One object for all paths of a folder, and for its place.
+                self._read[given] = self._read.setdefault(found.place, found)
             except catalogue.FolderError as error:
-                self._read[path] = error
-        found = self._read[path]
-        if isinstance(found, catalogue.FolderError):
-            raise found
-        return found
+                self._read[given] = error
+        read = self._read[given]
+        if isinstance(read, catalogue.FolderError):
+            raise read
+        return read
 
     def find(self, name: object, given: object) -> Module | None:
         """Return the module of the congestion control ``name``, from the folder if one is given.
@@ -97,6 +96,7 @@ class Modules:
             return None
 
 
+@functools.cache
 def known() -> tuple[str, ...]:
     """Return the names of the congestion controls of Linux and of this project's modules."""
     return tuple(sorted({*MAINLINE, *catalogue.modules()}))

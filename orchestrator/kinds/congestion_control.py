@@ -18,16 +18,17 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError
 
 from kmods.catalogue import Folder
+from orchestrator.files.scenario_files import ScenarioFiles
 from orchestrator.kinds import congestion
-from orchestrator.kinds.fields import Context, Strict
+from orchestrator.kinds.fields import Strict, ValidationContext
 from orchestrator.units import shown
 
 
 class Congestion(Strict):
     """A congestion control; its name alone stands for ``{name: ...}``.
 
-    Once validated, ``module`` is absolute, ``sources`` is there with it, and parameters are whole
-    numbers in their own units.
+    Once validated, ``module`` is the folder's place (see ``orchestrator.files.scenario_files``),
+    ``sources`` is there with it, and parameters are whole numbers in their own units.
     """
 
     module: str | None = Field(
@@ -82,8 +83,11 @@ class Congestion(Strict):
 
     @field_validator("module")
     @classmethod
-    def _absolute(cls, module: str | None, info: ValidationInfo) -> str | None:
-        return None if module is None else str(_modules(info).folder(module).path)
+    def _place(cls, module: str | None, info: ValidationInfo) -> str | None:
+        if module is None:
+            return None
+        folder = _modules(info).folder(module)
+        return folder.place if isinstance(info.context, ValidationContext) else str(folder.path)
 
     @field_validator("sources")
     @classmethod
@@ -131,9 +135,9 @@ class Congestion(Strict):
 
 
 def _modules(info: ValidationInfo) -> congestion.Modules:
-    if isinstance(info.context, Context):
+    if isinstance(info.context, ValidationContext):
         return info.context.modules
-    return congestion.Modules(Path())
+    return congestion.Modules(ScenarioFiles(Path()))
 
 
 def _folder(info: ValidationInfo) -> Folder | None:

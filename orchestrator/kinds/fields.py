@@ -29,7 +29,10 @@ from orchestrator.kinds.congestion import Modules
 T = TypeVar("T")
 
 MAX_FLOWS = 10_000
-"""The most flows of a scenario, and the most pairs of hosts of a topology."""
+"""The most flows of a scenario."""
+
+MAX_PAIRS = 1000
+"""The most pairs of hosts of a topology: tests/guest/test_many_hosts.py runs so many."""
 
 Path: TypeAlias = tuple[str | int, ...]
 """The path to a value in a scenario: keys of mappings and indices of lists."""
@@ -47,7 +50,7 @@ def located(problems: Iterable[tuple[Path, str]]) -> ValidationError:
 
 
 @dataclass
-class Context:
+class ValidationContext:
     """The context of a validation.
 
     ``models`` is filled by the validation: the model of each mapping, by the mapping's id. The
@@ -61,7 +64,7 @@ class Context:
 class Strict(BaseModel):
     """A mapping with known keys only; every field has a description, which names its unit.
 
-    It is noted in the validation's context, when there is one (see ``Context``).
+    It is noted in the validation's context, when there is one (see ``ValidationContext``).
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, defer_build=True)
@@ -73,7 +76,7 @@ class Strict(BaseModel):
             text = f"must be a mapping (keys: {', '.join(cls.keys())}), not {units.shown(data)}"
             text += "; for several values use `matrix`" if isinstance(data, list) else ""
             raise PydanticCustomError("not_a_mapping", "{text}", {"text": text})
-        if isinstance(info.context, Context) and isinstance(data, dict):
+        if isinstance(info.context, ValidationContext) and isinstance(data, dict):
             info.context.models[id(data)] = cls
         return data
 

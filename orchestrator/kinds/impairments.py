@@ -1,7 +1,7 @@
 """Impairments of a link besides loss: jitter, reordering, duplication and corruption.
 
-The models describe the effect on packets. ``orchestrator.protocol.netem`` turns them into settings
-of the kernel.
+The models describe the effect on packets. ``orchestrator.protocol.links.netem`` turns them into
+settings of the kernel.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from orchestrator.kinds.fields import (
     Strict,
     Time,
 )
-from orchestrator.protocol import netem
+from orchestrator.protocol.links import netem
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 
 
-class _Short(Strict):
+class _ShortForm(Strict):
     """A mapping that may be written as the single value of its key ``short``."""
 
     short: ClassVar[str]
@@ -55,7 +55,7 @@ class _Short(Strict):
         return {"anyOf": [one, whole]}
 
 
-class Jitter(_Short):
+class Jitter(_ShortForm):
     """Delays that vary around the link's delay; a time alone stands for the spread.
 
     Each packet draws its own delay. So **packets overtake each other** when they are closer
@@ -149,7 +149,7 @@ class Jitter(_Short):
         return 0.0 if self.correlation is None or not self.spread else 1 / self.correlation
 
 
-class Reordering(_Short):
+class Reordering(_ShortForm):
     """Packets that are sent at once, ahead of delayed ones; a probability alone is `probability`.
 
     After `gap` - 1 delayed packets each packet is sent at once with that probability, until one is.

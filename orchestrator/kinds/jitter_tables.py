@@ -21,7 +21,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.protocol.netem import TABLE_ENTRIES, TABLE_SCALE, UNIFORM_TABLE
+from orchestrator.protocol.links.netem import TABLE_ENTRIES, TABLE_SCALE, UNIFORM_TABLE
 
 Floats = npt.NDArray[np.float64]
 

@@ -59,6 +59,7 @@ class Kinds(Generic[M]):
         self._default = default
         self.short = short
         self._example = f", such as `{example}`" if example else ""
+        self._used: dict[str, type[M]] = {}
 
     @cached_property
     def found(self) -> dict[str, type[M]]:
@@ -95,10 +96,13 @@ class Kinds(Generic[M]):
 
     def _named(self, kind: str) -> type[M] | None:
         """Return the kind of that name; the modules of other kinds are not imported if possible."""
+        if kind in self._used:
+            return self._used[kind]
         module = f"{self._package}.{kind.replace('-', '_')}"
         if "found" not in vars(self) and module in self._modules:
             item = self._defined(module).get(kind)
             if item is not None:
+                self._used[kind] = item
                 return item
         return self.found.get(kind)
 

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 
 from orchestrator.kinds.fields import Size, Strict, Time
 from orchestrator.kinds.profiles import profiles
-from orchestrator.protocol.frames import IPV4_BYTES, MOST_MTU_BYTES, TCP_BYTES
+from orchestrator.protocol.links.frames import IPV4_BYTES, MOST_MTU_BYTES, TCP_BYTES
 from orchestrator.suggestions import suggest
 from orchestrator.units import shown
 
@@ -140,7 +140,7 @@ class HostTcp:
 
 
 @dataclass(frozen=True)
-class _Effect:
+class _OptionEffect:
     """The settings of an option, and the ends at which they apply.
 
     ``linux`` is Linux's default, None when no value of the option equals it.
@@ -177,37 +177,41 @@ def _ssthresh_metrics(value: int) -> Mapping[int, int]:
     return {RTAX_LOCK: sum(1 << lock for lock in locks), RTAX_SSTHRESH: value}
 
 
-_EFFECTS: dict[str, _Effect] = {
-    "sack": _Effect("both", _flag("tcp_sack"), linux=True),
-    "dsack": _Effect("both", _flag("tcp_dsack"), linux=True),
-    "timestamps": _Effect("both", _flag("tcp_timestamps"), linux=True),
-    "ecn": _Effect("both", _flag("tcp_ecn"), linux=False),
-    "delayed_ack": _Effect(
+_EFFECTS: dict[str, _OptionEffect] = {
+    "sack": _OptionEffect("both", _flag("tcp_sack"), linux=True),
+    "dsack": _OptionEffect("both", _flag("tcp_dsack"), linux=True),
+    "timestamps": _OptionEffect("both", _flag("tcp_timestamps"), linux=True),
+    "ecn": _OptionEffect("both", _flag("tcp_ecn"), linux=False),
+    "delayed_ack": _OptionEffect(
         "receiver", metrics=lambda value: {} if value else {RTAX_QUICKACK: 1}, linux=True
     ),
-    "compress_acks": _Effect(
+    "compress_acks": _OptionEffect(
         "receiver", lambda value: {"net.ipv4.tcp_comp_sack_nr": 44 if value else 0}, linux=True
     ),
-    "defer_acks": _Effect("receiver", _flag("tcp_backlog_ack_defer"), linux=True),
-    "initial_window": _Effect("sender", metrics=lambda value: {RTAX_INITCWND: value}, linux=10),
-    "initial_ssthresh": _Effect(
+    "defer_acks": _OptionEffect("receiver", _flag("tcp_backlog_ack_defer"), linux=True),
+    "initial_window": _OptionEffect(
+        "sender", metrics=lambda value: {RTAX_INITCWND: value}, linux=10
+    ),
+    "initial_ssthresh": _OptionEffect(
         "sender",
         lambda _value: {"net.ipv4.tcp_no_ssthresh_metrics_save": 0},
         _ssthresh_metrics,
     ),
-    "mss": _Effect("both", metrics=lambda value: {RTAX_ADVMSS: value}),
-    "recovery": _Effect(
+    "mss": _OptionEffect("both", metrics=lambda value: {RTAX_ADVMSS: value}),
+    "recovery": _OptionEffect(
         "sender", lambda value: {"net.ipv4.tcp_recovery": int(value == "rack")}, linux="rack"
     ),
-    "reordering": _Effect("sender", _flag("tcp_reordering", "tcp_max_reordering")),
-    "tail_loss_probe": _Effect(
+    "reordering": _OptionEffect("sender", _flag("tcp_reordering", "tcp_max_reordering")),
+    "tail_loss_probe": _OptionEffect(
         "sender", lambda value: {"net.ipv4.tcp_early_retrans": 3 if value else 0}, linux=True
     ),
-    "frto": _Effect("sender", lambda value: {"net.ipv4.tcp_frto": 2 if value else 0}, linux=True),
-    "restart_after_idle": _Effect("sender", _flag("tcp_slow_start_after_idle"), linux=True),
-    "rto_min": _Effect("sender", metrics=_rto_min_metrics),
-    "send_buffer": _Effect("sender", _memory("tcp_wmem", _SEND_START_BYTES)),
-    "receive_buffer": _Effect("receiver", _memory("tcp_rmem", _RECEIVE_START_BYTES)),
+    "frto": _OptionEffect(
+        "sender", lambda value: {"net.ipv4.tcp_frto": 2 if value else 0}, linux=True
+    ),
+    "restart_after_idle": _OptionEffect("sender", _flag("tcp_slow_start_after_idle"), linux=True),
+    "rto_min": _OptionEffect("sender", metrics=_rto_min_metrics),
+    "send_buffer": _OptionEffect("sender", _memory("tcp_wmem", _SEND_START_BYTES)),
+    "receive_buffer": _OptionEffect("receiver", _memory("tcp_rmem", _RECEIVE_START_BYTES)),
 }
 
 
@@ -238,7 +242,7 @@ _ENDS: tuple[One, One] = ("sender", "receiver")
 
 
 @dataclass(frozen=True)
-class FlowEnd:
+class EndTcp:
     """One end of a TCP flow, with the options that the flow requests.
 
     ``entry`` is the index of the flow entry in the scenario.
@@ -252,11 +256,11 @@ class FlowEnd:
 
 
 def options_by_host(
-    ends: Iterable[FlowEnd],
+    ends: Iterable[EndTcp],
 ) -> tuple[dict[str, dict[str, Any]], list[tuple[int, str, str]]]:
     """Return the options of each host, and (flow entry, option, message) where flows differ."""
     hosts: dict[str, dict[str, Any]] = {}
-    first: dict[tuple[str, One], FlowEnd] = {}
+    first: dict[tuple[str, One], EndTcp] = {}
     faults: dict[tuple[int, str], str] = {}
     for mine in ends:
         hosts.setdefault(mine.host, {}).update(at(mine.end, mine.options))
@@ -271,7 +275,7 @@ def options_by_host(
     return hosts, [(entry, key, text) for (entry, key), text in faults.items()]
 
 
-def _differently(key: str, mine: FlowEnd, other: FlowEnd) -> str:
+def _differently(key: str, mine: EndTcp, other: EndTcp) -> str:
     text = f"{key} is a setting of the host {mine.host}, where flow {shown(other.flow)} also ends"
     if key not in other.options:
         return f"{text} and does not set it: set the same value for that flow"

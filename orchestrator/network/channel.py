@@ -13,8 +13,8 @@ from orchestrator.network.models import (
     ReorderingModel,
     Trace,
 )
-from orchestrator.protocol.chosen import ChosenPackets
-from orchestrator.protocol.frames import (
+from orchestrator.protocol.links.chosen import ChosenPackets
+from orchestrator.protocol.links.frames import (
     DEFAULT_MTU_BYTES,
     ETHERNET_BYTES,
 )
@@ -64,6 +64,11 @@ class Channel:
     def rate_varies(self) -> bool:
         """Whether the rate changes by a trace or a model of its own."""
         return self.trace is not None or self.rate_model is not None
+
+    @property
+    def rate_is_mean(self) -> bool:
+        """Whether the rate is the mean of a rate that varies; that of an even trace is constant."""
+        return self.rate_varies and not (self.trace is not None and self.trace.constant)
 
     @property
     def mean_loss(self) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from orchestrator.network.channel import Channel
-from orchestrator.protocol.frames import (
+from orchestrator.protocol.links.frames import (
     transmission_ns,
 )
 from orchestrator.protocol.units import nanoseconds

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
-from orchestrator.protocol import netem
-from orchestrator.protocol.chosen import ChosenPackets
-from orchestrator.protocol.frames import FRAME_BYTES
-from orchestrator.protocol.qdisc import Qdisc
+from orchestrator.protocol.links import netem
+from orchestrator.protocol.links.chosen import ChosenPackets
+from orchestrator.protocol.links.frames import OPPORTUNITY_BYTES
+from orchestrator.protocol.links.qdisc import Qdisc
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,24 @@ class Trace:
 
     @property
     def rate_bps(self) -> int:
-        """The mean rate on the link layer."""
-        frames = sum(number for _time, number in self.opportunities)
-        return frames * FRAME_BYTES * 8 * 1000 // self.period_ms
+        """The mean rate on mahimahi's link layer, whose header is TUN's."""
+        return self._frames * OPPORTUNITY_BYTES * 8 * 1000 // self.period_ms
+
+    @cached_property
+    def constant(self) -> bool:
+        """Whether the rate is constant: each opportunity is within 1 ms of an even spacing."""
+        before = 0
+        ahead: list[int] = []
+        for time_ms, number in self.opportunities:
+            even = time_ms * self._frames
+            ahead += (before * self.period_ms - even, (before + number) * self.period_ms - even)
+            before += number
+        return max(ahead) - min(ahead) <= self._frames + self.period_ms
+
+    @cached_property
+    def _frames(self) -> int:
+        """The number of opportunities in a period."""
+        return sum(number for _time, number in self.opportunities)
 
     def until(self, end_ms: int) -> Iterator[tuple[int, int]]:
         """Yield (millisecond, frames) up to and including ``end_ms``, each millisecond once."""

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from orchestrator.kinds.fields import Path
 from orchestrator.network import Channel, Hop, Network
+from orchestrator.planning.network.standing_queues import standing_queues
+from orchestrator.planning.randomness import is_random
 from orchestrator.planning.runspec import (
     MOST_GUEST_BYTES,
+    PlannedEvent,
     PlannedFlow,
     guest_memory_bytes,
     held_packets,
@@ -28,16 +31,19 @@ Advice = tuple[Path, str]
 
 
 @dataclass(frozen=True)
-class Planned:
+class AdviceInput:
     """A planned variant; ``entries`` has the flows of each flow entry of the scenario.
 
     ``scenario_paths`` has the path to each link's values in the scenario, by the link's name.
+    ``drawn`` tells whether values of the network are drawn from the seed.
     """
 
     scenario: Scenario
     network: Network
     entries: Sequence[Sequence[PlannedFlow]]
     scenario_paths: Mapping[str, Path]
+    events: Sequence[PlannedEvent] = ()
+    drawn: bool = False
 
     @property
     def flows(self) -> Iterator[PlannedFlow]:
@@ -64,20 +70,23 @@ class Planned:
         return self.scenario_paths.get(link, ("topology",))
 
 
-def advise(planned: Planned) -> Iterator[Advice]:
+def advise(planned: AdviceInput) -> Iterator[Advice]:
     """Yield (path in the scenario, message) for each value that is probably a mistake."""
     crossing: dict[str, list[PlannedFlow]] = {}
     for flow in planned.flows:
         for name in flow.path:
             crossing.setdefault(name, []).append(flow)
     yield from _queues(planned, crossing)
-    yield from _starved(planned, crossing)
+    starved = list(_starved(planned, crossing))
+    yield from (advice for _bottleneck, advice in starved)
+    yield from _unlimited(planned, {bottleneck for bottleneck, _advice in starved})
     yield from _unused(planned)
     yield from _windows(planned)
     yield from _periods(planned)
+    yield from _repetitions(planned)
 
 
-def _queues(planned: Planned, crossing: Mapping[str, list[PlannedFlow]]) -> Iterator[Advice]:
+def _queues(planned: AdviceInput, crossing: Mapping[str, list[PlannedFlow]]) -> Iterator[Advice]:
     reported: set[tuple[Path, int]] = set()  # one value in the scenario may set several queues
     for hop in planned.bottlenecks:
         flows, packets = crossing.get(hop.name, []), _queue_packets(hop.channel)
@@ -85,9 +94,9 @@ def _queues(planned: Planned, crossing: Mapping[str, list[PlannedFlow]]) -> Iter
             continue
         problem = _small(packets, hop.channel, max(f.propagation_rtt_s for f in flows))
         if problem:
-            place = planned.place(hop.link.name)
-            reported.add((place, packets))
-            where = (*place, "queue", hop.direction, "limit")
+            link_path = planned.place(hop.link.name)
+            reported.add((link_path, packets))
+            where = (*link_path, "queue", hop.direction, "limit")
             yield where, f"the queue of {hop.name} holds {packets} full-size packets{problem}"
 
 
@@ -114,24 +123,67 @@ def _queue_packets(channel: Channel) -> int | None:
     return None if queue.limit_bytes is None else queue.limit_bytes // channel.frame_bytes
 
 
-def _starved(planned: Planned, crossing: Mapping[str, list[PlannedFlow]]) -> Iterator[Advice]:
-    """Yield bottlenecks that are faster than all hosts' links on one side together."""
-    rates_bps = planned.rates_bps
+def _starved(
+    planned: AdviceInput, crossing: Mapping[str, list[PlannedFlow]]
+) -> Iterator[tuple[str, Advice]]:
+    """Yield bottlenecks that are faster than all hosts' links on one side together, by name.
+
+    Of rates that events change, the least of a bottleneck counts and the largest of other links.
+    """
+    rates_bps = {name: _most_bps(hop.channel) for name, hop in planned.hops.items()}
     for hop in planned.bottlenecks:
         for end, what in ((0, "feed"), (-1, "drain")):
             names = list(dict.fromkeys(flow.path[end] for flow in crossing.get(hop.name, [])))
             known = [rate for rate in (rates_bps[name] for name in names) if rate is not None]
-            total_bps, rate_bps = sum(known), rates_bps[hop.name] or 0
+            total_bps, rate_bps = sum(known), _least_bps(hop.channel)
             limited = bool(names) and hop.name not in names and len(known) == len(names)
             if limited and total_bps < rate_bps:
                 yield (
-                    planned.place(names[0].rpartition(":")[0]),
-                    f"the links that {what} {hop.name} have {format_rate(total_bps)} together, "
-                    f"less than its {format_rate(rate_bps)}: it is not the bottleneck",
+                    hop.name,
+                    (
+                        planned.place(names[0].rpartition(":")[0]),
+                        f"the links that {what} {hop.name} have {format_rate(total_bps)} together, "
+                        f"less than its {format_rate(rate_bps)}: it is not the bottleneck",
+                    ),
                 )
 
 
-def _unused(planned: Planned) -> Iterator[Advice]:
+def _most_bps(channel: Channel) -> int | None:
+    rate_bps = channel.rate_bps
+    return None if rate_bps is None else max((rate_bps, *channel.later_rates))
+
+
+def _least_bps(channel: Channel) -> int:
+    return min((channel.rate_bps or 0, *channel.later_rates))
+
+
+def _unlimited(planned: AdviceInput, starved: Collection[str]) -> Iterator[Advice]:
+    """Yield links in front of which packets wait without a limit.
+
+    Those of flows to ``starved`` bottlenecks are left out, because they have been reported.
+    """
+    flows = list(planned.flows)
+    duration_s = planned.scenario.duration
+    reported: set[Path] = set()
+    for standing in standing_queues(planned.hops, flows, planned.events, duration_s):
+        link_path = planned.place(standing.link.rpartition(":")[0])
+        if link_path in reported or standing.bottleneck in starved:
+            continue
+        reported.add(link_path)
+        rate = format_rate(standing.rate_bps)
+        faster = ""
+        if standing.bottleneck is not None and standing.bottleneck_bps is not None:
+            behind = format_rate(standing.bottleneck_bps)
+            faster = f", which is no faster than {standing.bottleneck} ({behind})"
+        yield (
+            link_path,
+            f"the packets of flow {standing.flow.name} wait in front of {standing.link} "
+            f"({rate}){faster}: the queue there has no limit, so no loss ends its "
+            "growth; give the link a higher rate, or a `queue` if it is the bottleneck",
+        )
+
+
+def _unused(planned: AdviceInput) -> Iterator[Advice]:
     network = planned.network
     used = {flow.group for flow in planned.flows}
     idle_hosts: set[str] = set()
@@ -140,6 +192,10 @@ def _unused(planned: Planned) -> Iterator[Advice]:
             idle_hosts |= {*group.sources, *group.sinks}
             yield ("topology", "groups", number), f"no flow uses group {group.name}"
     crossed = {name for flow in planned.flows for name in (*flow.path, *flow.ack_path)}
+    pairs = {pair for flow in planned.flows for pair in _pairs(flow)}
+    for event in planned.events:
+        for pair, path in event.routes.items():
+            crossed |= set(path) if pair in pairs else set()
     for link in network.links:
         if not {f"{link.name}:forward", f"{link.name}:reverse"} & crossed and not (
             idle_hosts & {link.a, link.b}
@@ -147,7 +203,12 @@ def _unused(planned: Planned) -> Iterator[Advice]:
             yield planned.place(link.name), f"no flow crosses link {link.name}"
 
 
-def _windows(planned: Planned) -> Iterator[Advice]:
+def _pairs(flow: PlannedFlow) -> tuple[tuple[str, str], tuple[str, str]]:
+    """Return the pairs of hosts between which the flow's data and its ACKs go."""
+    return (flow.source, flow.sink), (flow.sink, flow.source)
+
+
+def _windows(planned: AdviceInput) -> Iterator[Advice]:
     for number, entry in enumerate(planned.entries):
         for flow in entry:
             if flow.transport != "tcp":
@@ -171,14 +232,14 @@ def _windows(planned: Planned) -> Iterator[Advice]:
         )
 
 
-def too_large(planned: Planned) -> Iterator[Advice]:
+def too_large(planned: AdviceInput) -> Iterator[Advice]:
     """Yield (path, message) of the channel that needs most memory when the guest needs too much."""
     flows = sum(len(entry) for entry in planned.entries)
     memory_bytes = guest_memory_bytes(planned.network, flows)
     if memory_bytes <= MOST_GUEST_BYTES:
         return
     held = {name: held_packets(hop.channel) for name, hop in planned.hops.items()}
-    name = max(held, key=lambda each: sum(held[each]))
+    name = max(held, key=lambda key: sum(held[key]))
     in_flight, queued = held[name]
     hop = planned.hops[name]
     keys: Path = (
@@ -192,7 +253,7 @@ def too_large(planned: Planned) -> Iterator[Advice]:
     )
 
 
-def _periods(planned: Planned) -> Iterator[Advice]:
+def _periods(planned: AdviceInput) -> Iterator[Advice]:
     """Yield the sampling periods that the scenario gives and that are longer than a round trip."""
     sample = planned.scenario.sample
     if planned.network.live:
@@ -206,5 +267,18 @@ def _periods(planned: Planned) -> Iterator[Advice]:
         yield (
             ("sample", long[0]),
             f"samples ({shown}) are further apart than the shortest base RTT of "
-            f"{shortest_s * 1e3:.6g}ms",
+            f"{shortest_s * 1e3:.6g}ms: plots are coarse, and metrics of flows are not affected",
+        )
+
+
+def _repetitions(planned: AdviceInput) -> Iterator[Advice]:
+    """Yield that repetitions cannot differ, because nothing in the scenario is random."""
+    scenario, most = planned.scenario, planned.scenario.repetitions.most
+    if most == 1 or planned.drawn:
+        return
+    if not is_random(scenario, planned.network, list(planned.flows), planned.events):
+        yield (
+            ("repetitions",),
+            f"nothing in this scenario is random, so in a guest its {most} repetitions are the "
+            "same run: give `start_jitter` or random traffic, or leave out `repetitions`",
         )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
 from orchestrator.kinds.events.reroute import Reroute
 from orchestrator.kinds.fields import Path
 from orchestrator.network import Hop, Network
 from orchestrator.planning.runspec import PlannedFlow
-from orchestrator.protocol.chosen import ChosenPackets, text
+from orchestrator.protocol.links.chosen import ChosenPackets, text
 from orchestrator.scenario import Scenario
 from orchestrator.suggestions import suggest
 from orchestrator.units import shown
@@ -69,15 +70,25 @@ def flow_problem(
     return f"flow {shown(flow.name)} does not pass {channel}; its data pass {', '.join(passed)}"
 
 
-def described(network: Network) -> list[dict[str, Any]]:
-    """Return the packets that each channel loses by their numbers as a run begins, JSON-ready."""
+@dataclass(frozen=True)
+class ChosenLossDescription:
+    """Packets that a channel loses by their numbers, such as ``3, 5-6``.
+
+    ``count`` tells which packets are counted: those with data, or all; of ``flow``, or of all.
+    """
+
+    name: str
+    packets: str
+    count: Literal["data", "all"]
+    flow: str | None
+
+
+def described(network: Network) -> list[ChosenLossDescription]:
+    """Return the packets that each channel loses by their numbers as a run begins."""
     return [
-        {
-            "name": hop.name,
-            "packets": text(chosen.ranges),
-            "count": "data" if chosen.data_only else "all",
-            "flow": chosen.flow,
-        }
+        ChosenLossDescription(
+            hop.name, text(chosen.ranges), "data" if chosen.data_only else "all", chosen.flow
+        )
         for hop in _hops(network)
         if hop.channel.loss is not None and (chosen := hop.channel.loss.chosen) is not None
     ]

@@ -10,17 +10,17 @@ from orchestrator.errors import Fault, ScenarioError
 from orchestrator.kinds import tcp
 from orchestrator.kinds.congestion_control import Congestion
 from orchestrator.kinds.fields import MAX_FLOWS, Path
-from orchestrator.kinds.tcp import FlowEnd
+from orchestrator.kinds.tcp import EndTcp
 from orchestrator.kinds.traffic import (
     LEAST_JUMBO_SEGMENTS,
     LEAST_WINDOW_BYTES,
     Demand,
-    Part,
-    Segment,
+    TcpSegment,
+    TrafficPart,
 )
 from orchestrator.network import Hop, Network, crossing_ns, mtu_bytes, path_delay_s
 from orchestrator.planning.runspec import PlannedFlow
-from orchestrator.protocol.frames import (
+from orchestrator.protocol.links.frames import (
     ACK_FRAME_BYTES,
     DEFAULT_MTU_BYTES,
     ECHO_FRAME_BYTES,
@@ -83,17 +83,19 @@ class _FlowEntry:
         flows: list[PlannedFlow] = []
         for part in parts:
             name = f"{flow.name}-{part.name}" if part.name else flow.name
-            names = [name] if number == 1 else [f"{name}[{place}]" for place in range(number)]
+            names = (
+                [name] if number == 1 else [f"{name}[{pair_index}]" for pair_index in range(number)]
+            )
             control = self._control(part)
-            for place, (source, sink) in enumerate(pairs):
+            for pair_index, (source, sink) in enumerate(pairs):
                 hops = self._paths(source, sink)
                 for hop in (*hops[0], *hops[1]):
                     rtts_ns.setdefault(hop.name, set()).add(_rtt_ns(hops))
                 common = {**control, **self._shared(part.demand, source, sink, hops)}
-                for each in range(place * flow.count, (place + 1) * flow.count):
+                for name_index in range(pair_index * flow.count, (pair_index + 1) * flow.count):
                     port = FIRST_PORT + self._before + len(flows)
-                    start = self._start(part, each)
-                    flows.append(PlannedFlow(name=names[each], port=port, **start, **common))
+                    start = self._start(part, name_index)
+                    flows.append(PlannedFlow(name=names[name_index], port=port, **start, **common))
         return flows
 
     def _shared(
@@ -145,7 +147,7 @@ class _FlowEntry:
             text = f"an MSS of {mss_bytes} on a path with an MTU of {mtu}: at most {most_bytes}"
             raise self._fault(("tcp", "mss"), text)
 
-    def _start(self, part: Part, number: int) -> dict[str, Any]:
+    def _start(self, part: TrafficPart, number: int) -> dict[str, Any]:
         """Return when the flow of that number starts; ScenarioError when that is too late."""
         scenario, flow = self._variant.scenario, self._flow
         start_ns = (
@@ -164,7 +166,7 @@ class _FlowEntry:
             raise self._fault(key, f"{text} at {format_time(end_s)}")
         return {"start_s": start_ns / NS_PER_S, "start_window_s": flow.start_window}
 
-    def _control(self, part: Part) -> dict[str, Any]:
+    def _control(self, part: TrafficPart) -> dict[str, Any]:
         """Return the fields of a planned flow that depend on its congestion control, if any."""
         flow, find = self._flow, self._variant.modules
         own = part.demand.transport == "udp" or flow.traffic.names_congestion
@@ -190,26 +192,26 @@ class _FlowEntry:
             "shown": () if module is None else module.shown,
         }
 
-    def _parameters(self, demand: Demand, path: Hops, segment: Segment) -> dict[str, Any]:
+    def _parameters(self, demand: Demand, path: Hops, segment: TcpSegment) -> dict[str, Any]:
         """Return the engine's parameters, with those that depend on the path and the segments."""
-        found: dict[str, Any] = dict(demand.parameters)
+        parameters: dict[str, Any] = dict(demand.parameters)
         if demand.path_rate:
-            found["path_rate_bps"] = min(_rates_bps(path), default=None)
+            parameters["path_rate_bps"] = min(_rates_bps(path), default=None)
         if demand.rate is not None:
-            found["rate_bps"] = self._rate_bps("rate", demand.rate, path)
+            parameters["rate_bps"] = self._rate_bps("rate", demand.rate, path)
         if demand.load is not None:
             load_bps = self._rate_bps("load", demand.load.rate, path)
-            found["rate_bps"] = load_bps // self._number
-            if found["rate_bps"] < RATE_MIN_BPS:
+            parameters["rate_bps"] = load_bps // self._number
+            if parameters["rate_bps"] < RATE_MIN_BPS:
                 message = f"{load_bps} bit/s for {self._number} flows is below {RATE_MIN_BPS} bit/s"
                 raise self._fault(("traffic", "load"), f"{message} each")
             wire_bytes = demand.load.wire_bytes(segment)
-            found["arrivals_per_s"] = found["rate_bps"] / (8 * wire_bytes)
+            parameters["arrivals_per_s"] = parameters["rate_bps"] / (8 * wire_bytes)
         if demand.window is not None:
-            found |= self._window(demand.window, segment)
-        return found
+            parameters |= self._window(demand.window, segment)
+        return parameters
 
-    def _window(self, window: Limit, segment: Segment) -> dict[str, int]:
+    def _window(self, window: Limit, segment: TcpSegment) -> dict[str, int]:
         """Return the parameters of a limited receive window.
 
         Raises:
@@ -238,10 +240,10 @@ class _FlowEntry:
             "segment_bytes": segment_bytes,
         }
 
-    def _segment(self, mtu: int) -> Segment:
+    def _segment(self, mtu: int) -> TcpSegment:
         mss_bytes: int = self._options.get("mss", mtu - IPV4_BYTES - TCP_BYTES)
         options_bytes = _TIMESTAMP_BYTES if self._options.get("timestamps", True) else 0
-        return Segment(mss_bytes - options_bytes, _HEADERS_BYTES + options_bytes)
+        return TcpSegment(mss_bytes - options_bytes, _HEADERS_BYTES + options_bytes)
 
     def _rate_bps(self, key: str, rate: LinkRate, path: Hops) -> int:
         """Return bits per second of a rate that may be a share of the narrowest link's."""
@@ -289,7 +291,7 @@ def settings_faults(
     control is of the same module, whether the flow's entry gives the setting or not.
     """
     first: dict[tuple[str, FilePath], PlannedFlow] = {}
-    for place, control, flows in _controlled(variant, entries):
+    for control_path, control, flows in _controlled(variant, entries):
         module = variant.modules.find(control.name, control.module)
         if module is None:
             continue
@@ -300,7 +302,7 @@ def settings_faults(
                 mine, theirs = flow.settings.get(name), other.settings.get(name)
                 if mine != theirs and name not in reported:
                     reported.add(name)
-                    yield variant.mark((*place, "parameters", name)).fault(
+                    yield variant.mark((*control_path, "parameters", name)).fault(
                         f"{name} is a setting of the sending host, and flow {shown(other.name)} "
                         f"also sends from {flow.source}, "
                         + _differently(control.name, name, mine, theirs)
@@ -316,9 +318,9 @@ def mtu_faults(variant: LoadedVariant, entries: Sequence[Sequence[PlannedFlow]])
     for index, entry in enumerate(entries):
         for flow in entry:
             pairs = [(host, first.setdefault(host, flow)) for host in (flow.source, flow.sink)]
-            found = next((pair for pair in pairs if pair[1].mtu_bytes != flow.mtu_bytes), None)
-            if found is not None:
-                host, other = found
+            conflict = next((pair for pair in pairs if pair[1].mtu_bytes != flow.mtu_bytes), None)
+            if conflict is not None:
+                host, other = conflict
                 yield variant.mark(("flows", index, "group")).fault(
                     f"the path of this flow has an MTU of {flow.mtu_bytes}, and flow "
                     f"{shown(other.name)}, which also uses {host}, one of {other.mtu_bytes}: a "
@@ -337,19 +339,19 @@ def _controlled(
         size = len(entry) // len(parts)
         for number, part in enumerate(parts):
             if part.demand.transport == "tcp":
-                place = ("flows", index, *part.place)
+                control_path = ("flows", index, *part.place)
                 flows = entry[number * size : (number + 1) * size]
-                yield place, part.congestion or flow.congestion, flows
+                yield control_path, part.congestion or flow.congestion, flows
 
 
-def flow_ends(scenario: Scenario, entries: Sequence[Sequence[PlannedFlow]]) -> Iterator[FlowEnd]:
+def flow_ends(scenario: Scenario, entries: Sequence[Sequence[PlannedFlow]]) -> Iterator[EndTcp]:
     """Yield both ends of every TCP flow, with the options that it requests."""
     for index, entry in enumerate(entries):
         options = tcp.options_of(scenario.tcp, scenario.flows[index].tcp)
         for flow in entry:
             if flow.transport == "tcp":
-                yield FlowEnd(index, flow.name, flow.source, "sender", options)
-                yield FlowEnd(index, flow.name, flow.sink, "receiver", options)
+                yield EndTcp(index, flow.name, flow.source, "sender", options)
+                yield EndTcp(index, flow.name, flow.sink, "receiver", options)
 
 
 def _differently(control: str, name: str, mine: int | None, theirs: int | None) -> str:

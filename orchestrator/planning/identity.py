@@ -2,7 +2,9 @@
 
 Two plans belong to one experiment if their scenarios are equal after ``--set``, whatever their
 repetitions and whatever values their axes have. So an experiment can be continued with more
-repetitions or more values. Comments, units and explicit defaults make no difference either.
+repetitions or more values. What a named value sets does belong to the identity, because results
+have only its name. Comments, units and explicit defaults make no difference either. Nor do paths:
+what a scenario names by a path belongs to the identity by its content.
 ``seeds`` does belong to the identity: whether differences are paired follows from it.
 """
 
@@ -12,7 +14,8 @@ import hashlib
 import json
 from typing import Any
 
-from orchestrator.scenario import LoadedScenario
+from orchestrator.files.scenario_files import by_content, content_of, may_name_files, values_in
+from orchestrator.scenario import LoadedScenario, LoadedVariant
 
 NOT_PART = ("description", "matrix", "repetitions")
 """Keys of a scenario that say nothing about what one of its runs does."""
@@ -29,17 +32,31 @@ def experiment_sha256(loaded: LoadedScenario) -> str:
     if base["seeds"] == COMMON:
         del base["seeds"]  # so that identities from before this key stay
     axes = sorted({path for variant in loaded.variants for path in variant.values})
-    for path in axes:
+    named = {
+        f"{axis}={variant.values[axis]}": _by_content(sets, variant)
+        for variant in loaded.variants
+        for axis, sets in variant.sets.items()
+    }
+    for path in {*axes, *(path for sets in named.values() for path in sets)}:
         _remove(base, path.split("."))
-    text = json.dumps({"scenario": base, "axes": axes}, sort_keys=True)
+    parts = {"scenario": base, "axes": axes, **({"named": named} if named else {})}
+    text = json.dumps(by_content(parts), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _by_content(sets: dict[str, object], variant: LoadedVariant) -> dict[str, object]:
+    """Return what a named value sets, with the hash of each file in place of its path."""
+    if not may_name_files(sets):
+        return sets
+    resolved = variant.scenario.model_dump(mode="json", by_alias=True, exclude_none=True)
+    return values_in(sets, resolved, content_of)
 
 
 def _remove(value: Any, parts: list[str]) -> None:
     """Remove what a path names; items of lists are named as in ``--set``."""
     part, *rest = parts
     if isinstance(value, list):
-        names = [each.get("name") if isinstance(each, dict) else None for each in value]
+        names = [item.get("name") if isinstance(item, dict) else None for item in value]
         index = names.index(part) if part in names else int(part) if part.isdigit() else len(value)
         key: Any = index if index < len(value) else None
     else:

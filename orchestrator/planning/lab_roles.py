@@ -10,7 +10,7 @@ from orchestrator.kinds.tcp import HostTcp, TcpOptions
 from orchestrator.network import Channel, LossModel, Network
 from orchestrator.planning.runspec import LabHost, LabPlan, LabRouter, PlannedFlow
 from orchestrator.protocol.engines import ENGINES
-from orchestrator.protocol.frames import DEFAULT_MTU_BYTES
+from orchestrator.protocol.links.frames import DEFAULT_MTU_BYTES
 from orchestrator.scenario import Scenario
 from orchestrator.scenario.lab import LabEnd
 from orchestrator.units import shown
@@ -33,7 +33,7 @@ def lab_plan(scenario: Scenario, network: Network) -> LabPlan | None:
         )
         interfaces = (router.left, router.right)
         hosts.append(LabHost(router.host, "router", interfaces, ()))
-    return LabPlan(lab.inventory, tuple(hosts), router, lab.offloads == "off")
+    return LabPlan(str(lab.path), tuple(hosts), router, lab.offloads == "off")
 
 
 def _ends(network: Network) -> tuple[list[str], list[str]]:
@@ -207,7 +207,7 @@ def _traffic_faults(
         elif flow.connections == "many":
             text = "`lab` does not support connections that arrive at random: use a `gap`"
             yield ("flows", number, "traffic", "arrivals"), text
-        if any(each.module is not None for each in flows):
+        if any(flow.module is not None for flow in flows):
             yield (
                 ("flows", number, "congestion"),
                 "`lab` does not build your modules: install it on the lab hosts, and name it "
@@ -224,8 +224,8 @@ def _differing(
         settings.setdefault(flow.source, {}).update(flow.settings)
     tcp = {node: hosts.get(node, HostTcp()) for node in host.nodes}
     values = {
-        node: {**each.sysctls, **each.metrics, **settings.get(node, {})}
-        for node, each in tcp.items()
+        node: {**host_tcp.sysctls, **host_tcp.metrics, **settings.get(node, {})}
+        for node, host_tcp in tcp.items()
     }
     first = host.nodes[0]
     for node in host.nodes[1:]:

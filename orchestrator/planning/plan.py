@@ -26,11 +26,12 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from orchestrator.errors import Fault, ScenarioError
+from orchestrator.files.scenario_files import NamedFile
 from orchestrator.kinds import tcp
 from orchestrator.kinds.queues import QueueFault, QueueSpec
 from orchestrator.kinds.tcp import HostTcp
 from orchestrator.network import Channel, DirectionName, Link, Network, Queue
-from orchestrator.planning.advice import Planned, advise, too_large
+from orchestrator.planning.advice import AdviceInput, advise, too_large
 from orchestrator.planning.chosen_losses import list_faults
 from orchestrator.planning.description import Plan
 from orchestrator.planning.expansion import (
@@ -42,7 +43,8 @@ from orchestrator.planning.expansion import (
 )
 from orchestrator.planning.identity import COMMON, experiment_sha256
 from orchestrator.planning.lab_roles import lab_faults, lab_plan
-from orchestrator.planning.network_state import EventInputs
+from orchestrator.planning.network.network_state import EventInputs
+from orchestrator.planning.network.sizing import sized_queue
 from orchestrator.planning.planned_events import plan_events, with_events
 from orchestrator.planning.runspec import (
     LabPlan,
@@ -51,11 +53,10 @@ from orchestrator.planning.runspec import (
     RunSpec,
     at_most,
 )
-from orchestrator.planning.sizing import sized_queue
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.scenario import LoadedScenario, LoadedVariant, Scenario, load
 from orchestrator.windows import Window
-from topologies import QueuePlace, Topology, checks
+from topologies import RequestedQueue, Topology, checks
 
 __all__ = ["Plan", "PlannedFlow", "RunSpec", "plan", "validate"]
 
@@ -107,7 +108,9 @@ def plan(
                 warnings += draft.warnings
     if faults:
         raise ScenarioError(list(dict.fromkeys(faults)))
-    return Plan(experiment or loaded.scenario.name, runs, list(dict.fromkeys(warnings)))
+    return Plan(
+        experiment or loaded.scenario.name, runs, list(dict.fromkeys(warnings)), loaded.counts
+    )
 
 
 def validate(path: FilePath, overrides: Sequence[str] = ()) -> list[Fault]:
@@ -173,6 +176,7 @@ class _Draft:
     hosts: dict[str, HostTcp]
     drawn: bool
     lab: LabPlan | None
+    files: dict[str, NamedFile]
 
 
 def _draft(variant: LoadedVariant, seed: int) -> _Draft:
@@ -206,28 +210,33 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     def size(name: str, spec: QueueSpec, channel: Channel) -> Queue:
         return sized_queue(spec, channel, rtts_ns.get(name))
 
-    requested = {name: place.spec for name, place in layout.queues.items()}
-    events, found = plan_events(EventInputs(variant.scenario, network, entries, requested, size))
-    if found:
-        raise ScenarioError([variant.mark(path).fault(message) for path, message in found])
+    requested = {name: requested_queue.spec for name, requested_queue in layout.queues.items()}
+    events, event_faults = plan_events(
+        EventInputs(variant.scenario, network, entries, requested, size)
+    )
+    if event_faults:
+        raise ScenarioError([variant.mark(path).fault(message) for path, message in event_faults])
     network = with_events(network, events)
     resolved = variant.scenario.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude={"matrix", "repetitions", "seeds"}
     )
-    planned = Planned(variant.scenario, network, entries, layout.scenario_paths)
+    planned = AdviceInput(
+        variant.scenario, network, entries, layout.scenario_paths, events, layout.drawn
+    )
     largest = replace(planned, network=at_most(network, events))
     if large := list(too_large(largest)):
         raise ScenarioError([variant.mark(path).fault(message) for path, message in large])
     warnings = [variant.mark(path).fault(message) for path, message in advise(planned)]
     flows = tuple(planned.flows)
     lab = lab_plan(variant.scenario, network)
-    return _Draft(network, flows, events, resolved, warnings, hosts, layout.drawn, lab)
+    files = variant.modules.files.named_in(resolved)
+    return _Draft(network, flows, events, resolved, warnings, hosts, layout.drawn, lab, files)
 
 
 def _with_queues(
     variant: LoadedVariant,
     network: Network,
-    queues: dict[str, QueuePlace],
+    queues: dict[str, RequestedQueue],
     rtts_ns: dict[str, set[int]],
 ) -> Network:
     """Return the network with every queue sized; ScenarioError with every queue that cannot be."""
@@ -236,16 +245,16 @@ def _with_queues(
     for link in network.links:
         channels: dict[DirectionName, Channel] = {}
         for hop in link.hops:
-            channel, place = hop.channel, queues.get(hop.name)
-            if place is not None and channel.rate_bps is not None:
+            channel, requested_queue = hop.channel, queues.get(hop.name)
+            if requested_queue is not None and channel.rate_bps is not None:
                 try:
-                    queue = sized_queue(place.spec, channel, rtts_ns.get(hop.name))
+                    queue = sized_queue(requested_queue.spec, channel, rtts_ns.get(hop.name))
                     channel = replace(channel, queue=queue)
                 except QueueFault as error:
-                    where = (*place.where[:-1], error.key)
+                    where = (*requested_queue.where[:-1], error.key)
                     faults.append(variant.mark(where).fault(str(error)))
                 except ValueError as error:
-                    faults.append(variant.mark(place.where).fault(str(error)))
+                    faults.append(variant.mark(requested_queue.where).fault(str(error)))
             channels[hop.direction] = channel
         links.append(replace(link, forward=channels["forward"], reverse=channels["reverse"]))
     if faults:
@@ -265,6 +274,7 @@ def _run(
         scenario_name=scenario.name,
         description=scenario.description,
         variant=variant.values,
+        variant_sets=variant.sets,
         repetition=number,
         seed=seed,
         duration_s=scenario.duration,
@@ -275,10 +285,11 @@ def _run(
         flows=flows,
         sample_tcp_s=scenario.sample.tcp,
         sample_queue_s=scenario.sample.queue,
-        windows=tuple(Window(each.name, each.from_, each.to) for each in scenario.measure),
+        windows=tuple(Window(window.name, window.from_, window.to) for window in scenario.measure),
         scenario_text=loaded.text,
         scenario_sha256=loaded.sha256,
         resolved={**draft.resolved, "seed": seed},
+        files=draft.files,
         events=draft.events,
     )
 

@@ -13,7 +13,7 @@ from orchestrator.kinds.events import (
 )
 from orchestrator.kinds.losses.independent import Independent
 from orchestrator.network import Channel, Network
-from orchestrator.planning.network_state import EventInputs, Finding, NetworkState
+from orchestrator.planning.network.network_state import EventInputs, Finding, NetworkState
 from orchestrator.planning.runspec import ChannelState, PlannedEvent
 from orchestrator.protocol.units import nanoseconds
 
@@ -39,7 +39,9 @@ def plan_events(inputs: EventInputs) -> tuple[tuple[PlannedEvent, ...], list[Fin
     network = NetworkState(inputs)
     planned: list[PlannedEvent] = []
     faults: dict[Finding, None] = {}
-    order = heapq.merge(*(_numbered(each, number) for number, each in enumerate(times)))
+    order = heapq.merge(
+        *(_numbered(event_times, number) for number, event_times in enumerate(times))
+    )
     for time_ns, number in order:
         try:
             planned.append(network.plan(time_ns, events[number]))
@@ -68,7 +70,9 @@ def with_events(network: Network, events: Sequence[PlannedEvent]) -> Network:
                 channel,
                 later_rates=tuple(_later_rates(channel, states)),
                 later_losses=tuple(losses),
-                later_corruption=max((each.channel.corruption for each in states), default=0.0),
+                later_corruption=max(
+                    (channel_state.channel.corruption for channel_state in states), default=0.0
+                ),
                 delay_changes=any(state.channel.delay_s != channel.delay_s for state in states),
                 impairment_changes=any(
                     getattr(state.channel, name) != getattr(channel, name)

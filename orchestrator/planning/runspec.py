@@ -7,16 +7,20 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from kmods.catalogue import Folder
+from orchestrator.files.scenario_files import NamedFile, ResolvedScenario
 from orchestrator.kinds.tcp import HostTcp
-from orchestrator.kinds.traffic import FULL_SEGMENT, Connections, Segment, Transport
+from orchestrator.kinds.traffic import FULL_SEGMENT, Connections, TcpSegment, Transport
 from orchestrator.network import Channel, Hop, Network, Queue
-from orchestrator.protocol.frames import DEFAULT_MTU_BYTES, FRAME_BYTES
-from orchestrator.protocol.units import nanoseconds
+from orchestrator.protocol.links.frames import DEFAULT_MTU_BYTES, FRAME_BYTES
+from orchestrator.protocol.units import NS_PER_MS, nanoseconds
+from orchestrator.repetitions import RepetitionRule
 from orchestrator.windows import Window
 
 DIGEST_PERIOD_S, MANY_CONNECTIONS_PERIOD_S = 0.1, 1.0
 """Periods of the samples for the digest, of both ends of every flow. The second period is that of
 many-connection flows; see protocol/sampling_schedule.py."""
+GRID_LEAST_NS, GRID_MOST_NS, GRID_LIVE_NS = 1_000_000, 100_000_000, 10_000_000
+"""Limits of the metrics' grid, and the grid over a live path, whose RTTs no plan knows."""
 DISK_PER_RUN_BYTES = 80_000
 DISK_PER_TCP_ROW_BYTES = 30
 DISK_PER_QUEUE_ROW_BYTES = 8
@@ -75,7 +79,7 @@ class PlannedFlow:
     ack_path: tuple[str, ...]
     start_window_s: float = 0.0
     connections: Connections = "one"
-    segment: Segment = FULL_SEGMENT
+    segment: TcpSegment = FULL_SEGMENT
     server: Literal["sink", "source"] = "sink"
     mtu_bytes: int = DEFAULT_MTU_BYTES
 
@@ -142,7 +146,10 @@ class LabPlan:
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One run; ``resolved`` is a complete scenario that gives only this run."""
+    """One run; ``resolved`` is a complete scenario that gives only this run.
+
+    ``variant_sets`` has, for each axis of named values, the values that it sets by path.
+    """
 
     scenario_name: str
     description: str
@@ -158,15 +165,37 @@ class RunSpec:
     windows: tuple[Window, ...]
     scenario_text: str
     scenario_sha256: str
-    resolved: dict[str, Any]
+    resolved: ResolvedScenario
     experiment_sha256: str | None = None
     """See orchestrator.planning.identity; None in a run that is planned again by itself."""
-    repetition_rule: dict[str, Any] | None = None
+    variant_sets: dict[str, dict[str, object]] = field(default_factory=dict)
+    repetition_rule: RepetitionRule | None = None
     """The scenario's rule for the number of repetitions; None for a fixed number."""
     events: tuple[PlannedEvent, ...] = ()
     hosts: dict[str, HostTcp] = field(default_factory=dict)
     """TCP settings of each host; other hosts keep Linux's defaults."""
     lab: LabPlan | None = None
+    files: dict[str, NamedFile] = field(default_factory=dict, repr=False)
+    """What the scenario names by paths: files by their places."""
+
+    @property
+    def grid_ns(self) -> int | None:
+        """Period at which TCP senders are read for metrics, whatever the scenario samples.
+
+        It is the smallest base RTT of the run's TCP flows as traffic starts, in whole milliseconds,
+        at least 1 ms and at most 100 ms. None without flows that have one connection at a time.
+        """
+        rtts_s = [
+            flow.base_rtt_s
+            for flow in self.flows
+            if flow.transport == "tcp" and flow.connections != "many"
+        ]
+        if not rtts_s:
+            return None
+        if self.network.live:
+            return GRID_LIVE_NS
+        whole_ns = nanoseconds(min(rtts_s)) // NS_PER_MS * NS_PER_MS
+        return min(max(whole_ns, GRID_LEAST_NS), GRID_MOST_NS)
 
     @property
     def tcp_rows(self) -> int:
@@ -206,16 +235,16 @@ def at_most(network: Network, events: Sequence[PlannedEvent]) -> Network:
 
     def largest(hop: Hop) -> Channel:
         seen = [hop.channel, *states.get(hop.name, [])]
-        rates_bps = [each.rate_bps for each in seen if each.rate_bps is not None]
+        rates_bps = [channel.rate_bps for channel in seen if channel.rate_bps is not None]
         sizes = [
-            (_limit_bytes(each.queue, each.frame_bytes), each.queue)
-            for each in seen
-            if each.queue is not None
+            (_limit_bytes(channel.queue, channel.frame_bytes), channel.queue)
+            for channel in seen
+            if channel.queue is not None
         ]
         return replace(
             hop.channel,
             rate_bps=max(rates_bps, default=None),
-            delay_s=max(each.delay_s for each in seen),
+            delay_s=max(channel.delay_s for channel in seen),
             queue=max(sizes, key=lambda size: size[0])[1] if sizes else None,
         )
 

@@ -30,6 +30,7 @@ class Engine(NamedTuple):
         closes_early: sockets may close before the end of the run, also that of a single connection.
         sends_in_periods: ``random_quantities.periods`` derives its sending times from its
             parameters.
+        greedy: it sends as much as losses and windows let it, if its parameters set no limit.
     """
 
     exact_under_sampling: bool
@@ -39,10 +40,11 @@ class Engine(NamedTuple):
     limits_window: bool = False
     closes_early: bool = False
     sends_in_periods: bool = False
+    greedy: bool = False
 
 
 ENGINES: dict[str, Engine] = {
-    "builtin": Engine(exact_under_sampling=True, fit_for_lab=True, limits_window=True),
+    "builtin": Engine(exact_under_sampling=True, fit_for_lab=True, limits_window=True, greedy=True),
     "exchanges": Engine(exact_under_sampling=True, limits_window=True),
     "iperf3": Engine(
         exact_under_sampling=False,  # it reads the clock in a loop; see docs/trust.md
@@ -50,9 +52,14 @@ ENGINES: dict[str, Engine] = {
         programs=(Program("iperf3", "iperf3"),),
         processes=2,
         closes_early=True,
+        greedy=True,
     ),
     "onoff": Engine(
-        exact_under_sampling=True, fit_for_lab=True, limits_window=True, sends_in_periods=True
+        exact_under_sampling=True,
+        fit_for_lab=True,
+        limits_window=True,
+        sends_in_periods=True,
+        greedy=True,
     ),
     "transfers": Engine(exact_under_sampling=True, fit_for_lab=True, limits_window=True),
     "udp": Engine(exact_under_sampling=True, fit_for_lab=True),

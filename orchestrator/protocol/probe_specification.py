@@ -17,6 +17,8 @@ class Echoes(TypedDict):
     """The RTT without queueing."""
     attempts: int
     """Echoes that are sent at most until one comes back."""
+    fill_ns: int
+    """Time to wait before each echo, in which every policer on the way gets tokens for it."""
 
 
 class _OfRoundTripProbe(TypedDict, total=False):
@@ -53,6 +55,8 @@ class BurstProbe(TypedDict):
     """Packets of each burst."""
     rounds: int
     """Number of bursts."""
+    fill_ns: int
+    """Time to wait before the first burst, in which the policers on the way get tokens for one."""
     settle_ns: int
     """Time to wait for the answers to a burst."""
     rate_bps: int
@@ -73,10 +77,12 @@ class PolicerProbe(TypedDict):
     """Packets of each burst."""
     rounds: int
     """Number of bursts."""
+    fill_ns: int
+    """Time to wait before the first burst, in which an empty bucket fills."""
     pause_ns: int
     """From one burst to the next."""
     settle_ns: int
-    """Time to wait for the answers, and to fill the bucket before the first burst."""
+    """Time to wait for the answers to the last burst, in which the bucket fills again."""
     rate_bps: int
     burst_bytes: int
     """The size of the bucket."""
@@ -91,3 +97,5 @@ class ProbesSpec(TypedDict):
     round_trips_end: list[EndProbe]
     bursts: list[BurstProbe]
     policers: list[PolicerProbe]
+    fill_ns: int
+    """Time in which the buckets of all policers fill; waited for before traffic."""

@@ -5,9 +5,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 
-SENDERS, RECEIVERS, QUEUES, MANY, READINGS = 1, 2, 4, 8, 16
+SENDERS, RECEIVERS, QUEUES, MANY, READINGS, EDGES, GRID = 1, 2, 4, 8, 16, 32, 64
 """What is sampled at a time; MANY are the sockets of many-connection flows. READINGS are the queue
-counters that checks use, whatever the scenario samples."""
+counters that checks use, and GRID the states of TCP senders that metrics use, whatever the scenario
+samples. At EDGES of windows the times are read that packets waited in queues."""
 DIGEST_NS = 100_000_000
 """cwnd enters the digest at this period, whatever the scenario samples."""
 MANY_NS = 1_000_000_000
@@ -24,20 +25,23 @@ def ticks(
     queue_ns: int,
     edges_ns: Iterable[int],
     readings_ns: int | None = None,
+    grid_ns: int | None = None,
 ) -> Iterator[tuple[int, int]]:
     """Yield (time_ns, what) in order, each time once; ``what`` joins SENDERS, RECEIVERS, ...
 
     Receivers are sampled at the digest's period, and many-connection flows at one of their own.
     Everything is sampled at the windows' edges, at the start and at the end. Queues are read for
     checks every ``readings_ns`` and at the end; None is for runs that were stored without readings.
+    The states of senders are read for metrics every ``grid_ns``; None is for runs without a grid.
     """
-    everything = SENDERS | RECEIVERS | QUEUES | MANY
+    everything = SENDERS | RECEIVERS | QUEUES | MANY | EDGES | (0 if grid_ns is None else GRID)
     merged = heapq.merge(
         _every(DIGEST_NS, duration_ns, SENDERS | RECEIVERS),
         _every(tcp_ns, duration_ns, SENDERS),
         _every(queue_ns, duration_ns, QUEUES),
         _every(MANY_NS, duration_ns, MANY),
         *([] if readings_ns is None else [_readings(readings_ns, duration_ns)]),
+        *([] if grid_ns is None else [_every(grid_ns, duration_ns, GRID)]),
         [(edge, everything) for edge in sorted({0, *edges_ns, duration_ns})],
     )
     pending_time, pending = next(merged)

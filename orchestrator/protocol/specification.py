@@ -255,6 +255,8 @@ class SampleSpec(TypedDict):
     """Period for queues."""
     readings_ns: int
     """Period at which queues are read for checks; a divisor of a second."""
+    grid_ns: int | None
+    """Period at which the states of TCP senders are read for metrics; None if there are none."""
 
 
 class ModuleSpec(TypedDict):

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-SPECIFICATION_VERSION = 6
+SPECIFICATION_VERSION = 7
 """Version of this package's contract. Raise it when any form or meaning changes."""
 
-LINK_MODEL = 2
-"""Version of how links carry packets: LINK_MODEL of kmods/sch_link.c. Each run stores it.
+LINK_MODEL = 3
+"""Version of how links carry packets: TC_LINK_MODEL of kmods/uapi/pkt_sch_link.h, stored with runs.
 
 1: a token bucket and its queue on an ifb device, and a netem. 2: sch_link, which serialises each
-frame. Raise it when equal scenarios and seeds may give other packets.
+frame. 3: a packet in transmission keeps its delay when delay and rate change, and a trace counts
+packets as mahimahi does. Raise it when equal scenarios and seeds may give other packets.
 """
 
 DIGEST_VERSION = 2

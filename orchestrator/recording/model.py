@@ -13,8 +13,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.protocol.facts import Fact
-from orchestrator.protocol.records import DATAGRAM_COUNTERS
+from orchestrator.protocol.reports.facts import Fact
+from orchestrator.protocol.reports.outcomes import ENDED
+from orchestrator.protocol.reports.records import DATAGRAM_COUNTERS
 
 Verdict = Literal["faithful", "doubtful", "unfaithful"]
 
@@ -122,6 +123,16 @@ RECEIVER. The columns rqueue and wqueue are those of the diag message. They coun
 receive queue and the send queue. orchestrator.decode.connections describes samples of flows with
 many connections."""
 
+SENDER_STATE_DTYPE = np.dtype(
+    [("time_ns", "i8"), ("flow", "i4"), ("connection", "i4"), ("state", "u1"), ("ca_state", "u1"),
+     ("rtt_us", "u4"), ("snd_cwnd_segments", "u4"), ("total_retrans_segments", "u4"),
+     ("estimate_bytes_per_s", "i8")]
+)  # fmt: skip
+"""The state of a flow's sender from that time on, as the metrics' grid found it. It is there where
+it differs from the one before. ``connection`` numbers the flow's connections. The estimate is 0 for
+a congestion control that reports no bandwidth. Without an open socket the state is CLOSE (7) and
+the rest is 0."""
+
 STATISTIC_SLOTS = 4
 """Number of statistics of a queue's kind in each sample."""
 
@@ -132,6 +143,20 @@ QUEUE_DTYPE = np.dtype(
 )  # fmt: skip
 """A sample of one qdisc or policer. ``queue`` indexes ``Recording.queues``. ``bytes`` (of the link
 layer) and ``packets`` count what left it."""
+
+TOTAL = -1
+SOJOURN_DTYPE = np.dtype(
+    [("time_ns", "i8"), ("queue", "i4"), ("bucket", "i4"), ("packets", "i8"), ("sum_ns", "i8"),
+     ("largest_ns", "i8"), ("aggregates", "i8"), ("lost_packets", "i8")]
+)  # fmt: skip
+"""How long the packets waited in a queue whose transmission began in an interval.
+
+An interval ends at ``time_ns``, an edge of a window, and begins at the edge before. Its first row
+has the bucket TOTAL with all values of the interval. The other rows have the packets of a bucket of
+the histogram (orchestrator.protocol.links.link.bucket_span_ns), and no other value. A time is from
+the enqueueing to the begin of the transmission. ``aggregates`` are packets of several frames,
+which a queue may split; then the times are not exact. ``lost_packets`` were lost behind the queue,
+by their numbers."""
 
 DATAGRAM_DTYPE = np.dtype(
     [("time_ns", "i8"), ("flow", "i4"), *((name, "i8") for name in DATAGRAM_COUNTERS)]
@@ -178,6 +203,13 @@ class FlowRecord:
     connected; ``congestion_asked`` is None for UDP. ``traffic`` is its kind. ``path`` names the
     channels that the data cross, such as ``bottleneck:forward``. ``congestion_fields`` names (name,
     unit) what the ``congestion_N`` columns hold.
+
+    ``outcome`` is one of orchestrator.protocol.reports.outcomes.OUTCOMES. It is "ended", too, for a
+    flow that went on until the end of the run; ``ended_s`` is None then. Otherwise this is when the
+    receiver had read everything, or the stop time if it never had. Of a flow whose connections
+    failed, ``outcome``, ``ended_s`` and ``errno`` are those of the first one, and ``failed_s`` has
+    the time of each. A connection that nobody had answered by the end of the run has no
+    ``ended_s``, and counts there as failed at the end.
     """
 
     name: str
@@ -195,6 +227,10 @@ class FlowRecord:
     congestion_fields: tuple[tuple[str, str], ...] = ()
     transport: Literal["tcp", "udp"] = "tcp"
     traffic: str = "bulk"
+    outcome: str = ENDED
+    ended_s: float | None = None
+    errno: int | None = None
+    failed_s: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -207,9 +243,9 @@ class QueueRecord:
     limit are read back from the kernel. A queue's kind and limits, ``loss`` and a
     policer's values are those requested. ``loss`` is None of a list of packets to lose.
     ``bottleneck`` marks the queues of bottlenecks. ``statistics`` has (name, unit) of each
-    ``statistic_N`` column; see orchestrator.protocol.qdisc.Statistic. ``rate_steps`` are (seconds
-    since the start of traffic, bit/s from then on) of a rate that changes; those of a trace are its
-    means over 20 ms.
+    ``statistic_N`` column; see orchestrator.protocol.links.qdisc.Statistic. ``rate_steps`` are
+    (seconds since the start of traffic, bit/s from then on) of a rate that changes; those of a
+    trace are its means over 20 ms.
     """
 
     name: str
@@ -237,11 +273,14 @@ class Recording:
     largest advertised window) in bytes of each flow with a limited receive window.
     orchestrator.execution.judging fills ``verdict``, ``checks`` and ``checks_version``.
 
-    ``tcp`` is an array of TCP_DTYPE, ``queue_samples`` one of QUEUE_DTYPE and ``datagrams`` one of
-    DATAGRAM_DTYPE, in the order of time. ``transfers`` is an array of TRANSFER_DTYPE, in the order
-    of flows and their starts. ``provenance`` is JSON-ready: kernel release, module hashes, sysctls,
-    qdisc and offload state as read back, tool versions. ``console`` and ``log`` are the guest's
-    console and the test bed's log, as text.
+    ``tcp`` is an array of TCP_DTYPE, ``queue_samples`` one of QUEUE_DTYPE, ``sojourn`` one of
+    SOJOURN_DTYPE and ``datagrams`` one of DATAGRAM_DTYPE, in the order of time. ``transfers`` is an
+    array of TRANSFER_DTYPE, in the order of flows and their starts. ``sender_states`` is an array
+    of SENDER_STATE_DTYPE, in the order of time. ``provenance`` is JSON-ready:
+    kernel release, module hashes, sysctls, qdisc and offload state as read back, tool versions.
+    ``console`` and ``log`` are the guest's console and the test bed's log, as text.
+    ``kernel_warnings`` has the number of warnings that the guest's kernel printed while traffic
+    ran, and the first one; None for a real machine.
     """
 
     kernel: str
@@ -251,13 +290,18 @@ class Recording:
     queues: list[QueueRecord]
     tcp: npt.NDArray[np.void]
     queue_samples: npt.NDArray[np.void]
+    sojourn: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, SOJOURN_DTYPE))
     datagrams: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, DATAGRAM_DTYPE))
     transfers: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, TRANSFER_DTYPE))
+    sender_states: npt.NDArray[np.void] = field(
+        default_factory=lambda: np.zeros(0, SENDER_STATE_DTYPE)
+    )
     provenance: dict[str, Any] = field(default_factory=dict)
     console: str = ""
     log: str = ""
     facts: list[Fact] = field(default_factory=list)
     readings: npt.NDArray[np.void] | None = None
+    kernel_warnings: tuple[int, str] | None = None
     windows: dict[str, tuple[int, int]] = field(default_factory=dict)
     verdict: Verdict | None = None
     checks: list[Check] = field(default_factory=list)

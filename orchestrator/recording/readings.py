@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.links.frames import FRAME_BYTES
 from orchestrator.recording.model import QueueRecord
 
 Readings = npt.NDArray[np.void]

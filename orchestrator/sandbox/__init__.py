@@ -27,7 +27,7 @@ from pathlib import Path
 from orchestrator.errors import MachineError
 from orchestrator.sandbox import access, boundary, cgroup, identity, syscalls, view
 from orchestrator.sandbox import limits as limited
-from orchestrator.sandbox.access import Access
+from orchestrator.sandbox.access import ReachablePaths
 from orchestrator.sandbox.boundary import Boundary, open_boundary
 from orchestrator.sandbox.identity import Identity
 from orchestrator.sandbox.limits import MIB, Limits
@@ -46,7 +46,7 @@ _TRY_TIMEOUT_S = 20
 
 
 @dataclass(frozen=True)
-class Paths:
+class SandboxPaths:
     """Host paths of the guest's files; the guest writes only ``output``.
 
     ``bed`` are the parts of the package ``orchestrator`` that go into the guest.
@@ -62,7 +62,7 @@ class Paths:
 
 @contextlib.contextmanager
 def guest_sandbox(
-    paths: Paths,
+    paths: SandboxPaths,
     memory_bytes: int,
     limits: Limits | None = None,
     terminal: bool = False,
@@ -75,6 +75,7 @@ def guest_sandbox(
     Raises:
         MachineError: this machine lacks something that the sandbox needs.
     """
+    limited.require_file_size(memory_bytes)
     with identity.allocate() as user:
         found = _guest_access(paths, user)
         words = view.base_command(new_session=not terminal)
@@ -132,7 +133,7 @@ def build_sandbox(tree: Path, workshop: Path) -> Iterator[Boundary]:
             yield opened
 
 
-def _guest_access(paths: Paths, user: Identity | None) -> Access:
+def _guest_access(paths: SandboxPaths, user: Identity | None) -> ReachablePaths:
     """Make all paths accessible to the sandbox's user, and the output writable."""
     run = paths.output.parent
     ours = [path for path in (paths.input, paths.output) if path.parent == run]

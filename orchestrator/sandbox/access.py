@@ -23,7 +23,7 @@ _PYTHON = "/usr/bin/python3"
 
 
 @dataclass(frozen=True)
-class Access:
+class ReachablePaths:
     """The paths at which the sandbox's user reaches files and folders.
 
     ``paths`` maps a path to the one that the user can reach. ``prefix`` goes before bubblewrap's
@@ -41,7 +41,7 @@ def provide_access(
     passable: bool,
     user: Identity | None,
     copies: Path,
-) -> Access:
+) -> ReachablePaths:
     """Return the paths at which ``user`` reaches files and folders.
 
     Args:
@@ -56,13 +56,13 @@ def provide_access(
     """
     paths = [*readable, *granted]
     if user is None:
-        return Access({path: path for path in paths})
+        return ReachablePaths({path: path for path in paths})
     lying = {path: path if is_open(path) else _copied(path, copies, user) for path in readable}
     lying |= {path: path for path in granted}
     if passable and all(
         is_passable(lying[path].parent) for path in readable if lying[path] == path
     ):
-        return Access(lying)
+        return ReachablePaths(lying)
     place = next((place for place in PLACES if is_passable(Path(place))), None)
     if place is None:
         raise MachineError(
@@ -71,7 +71,7 @@ def provide_access(
         )
     words = (_PYTHON, "-I", "-S", "-B", mount_helper.__file__, place, str(user.number))
     shown = {path: Path(place) / str(number) for number, path in enumerate(paths)}
-    return Access(shown, (*words, *map(str, lying.values()), "--"))
+    return ReachablePaths(shown, (*words, *map(str, lying.values()), "--"))
 
 
 def is_passable(folder: Path) -> bool:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.sandbox import cgroup, launcher, syscalls
-from orchestrator.sandbox.cgroup import Group
+from orchestrator.sandbox.cgroup import ControlGroup
 from orchestrator.sandbox.identity import Identity
 from orchestrator.sandbox.limits import Limits
 
@@ -44,7 +44,7 @@ class Boundary:
     descriptors: tuple[int, ...]
     limits: Limits
     identity: Identity | None
-    group: Group | None
+    group: ControlGroup | None
     gives_up_root: bool = True
 
     @property

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from guest import build_steps
-from kmods.build import Compiled
+from kmods.build import BuildOutput
 from orchestrator import sandbox
 from orchestrator.errors import ModuleError
 from orchestrator.sandbox import limits
@@ -25,7 +25,7 @@ _FIX = "check its Kbuild and sources: a module compiles in seconds"
 
 def compile_confined(
     tree: Path, workshop: Path, words: Sequence[str], time_limit_s: float = limits.BUILD_TIME_S
-) -> Compiled:
+) -> BuildOutput:
     """Run a build command in a sandbox that reads ``tree`` and writes ``workshop``.
 
     The folder that holds ``workshop`` must be the controller's own and hold nothing else.
@@ -56,7 +56,7 @@ def compile_confined(
         text = output_file.read_text(encoding="utf-8", errors="replace")
         if process.returncode:
             text += _explained(boundary)
-    return Compiled(process.returncode, text)
+    return BuildOutput(process.returncode, text)
 
 
 def _watch(

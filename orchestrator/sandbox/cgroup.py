@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import select
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ _MOST_WAIT_S = 2.0
 
 
 @dataclass(frozen=True)
-class Group:
+class ControlGroup:
     """The control group of one sandbox; ``entrance`` is its cgroup.procs, open for writing.
 
     A process enters by writing ``0`` to it.
@@ -63,7 +64,7 @@ def parent() -> Path | None:
 
 
 @contextlib.contextmanager
-def create(limits: Limits) -> Iterator[Group | None]:
+def create(limits: Limits) -> Iterator[ControlGroup | None]:
     """Create a group for one sandbox and remove it at the end; None where none can be created.
 
     Empty groups that killed processes left are removed first.
@@ -81,7 +82,7 @@ def create(limits: Limits) -> Iterator[Group | None]:
         (folder / "pids.max").write_text(str(limits.processes))
         entrance = os.open(folder / "cgroup.procs", os.O_WRONLY | os.O_CLOEXEC)
         try:
-            yield Group(folder, entrance)
+            yield ControlGroup(folder, entrance)
         finally:
             os.close(entrance)
     finally:
@@ -101,11 +102,26 @@ def _remove(folder: Path) -> None:
     """Remove a group whose processes were killed; wait until the last of them has ended."""
     with contextlib.suppress(OSError):  # before Linux 5.14 there is none
         (folder / "cgroup.kill").write_text("1")
-    deadline = time.monotonic() + _MOST_WAIT_S
-    while _events(folder / "cgroup.events").get("populated") and time.monotonic() < deadline:
-        time.sleep(0.005)  # only inotify reports an empty group
+    with contextlib.suppress(OSError):
+        _wait_until_empty(folder / "cgroup.events", time.monotonic() + _MOST_WAIT_S)
     with contextlib.suppress(OSError):  # the next start tries again
         folder.rmdir()
+
+
+def _wait_until_empty(events: Path, deadline_s: float) -> None:
+    """Wait until a group has no process, but not beyond ``deadline_s`` of the monotonic clock.
+
+    The kernel reports each change of the file as POLLPRI to those that have read it
+    (cgroup-v2.rst, "[Un]populated Notification").
+    """
+    with events.open("rb", buffering=0) as file:
+        changes = select.poll()
+        changes.register(file, select.POLLPRI)
+        while b"populated 1" in file.read():
+            left_s = deadline_s - time.monotonic()
+            if left_s <= 0 or not changes.poll(left_s * 1000):
+                return
+            file.seek(0)
 
 
 def _own_group() -> Path | None:

@@ -6,7 +6,11 @@ also limits the whole sandbox.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import resource
+from dataclasses import dataclass, replace
+
+from orchestrator.errors import MachineError
+from orchestrator.files.system_errors import FILE_SIZE_FIX
 
 MIB = 2**20
 
@@ -47,12 +51,35 @@ class Limits:
     open_files: int = OPEN_FILES
 
     def __str__(self) -> str:
-        gib = 2**30
+        """Say what applies: the sandbox keeps a lower limit of this process's own."""
+        return self._lowered()._words()
+
+    def _lowered(self) -> Limits:
+        """Return these limits, each with this process's hard limit where that is lower."""
+
+        def lower(kind: int, value: int) -> int:
+            _soft, hard = resource.getrlimit(kind)
+            return value if hard == resource.RLIM_INFINITY else min(value, hard)
+
+        return replace(
+            self,
+            address_bytes=lower(resource.RLIMIT_AS, self.address_bytes),
+            processes=lower(resource.RLIMIT_NPROC, self.processes),
+            file_bytes=lower(resource.RLIMIT_FSIZE, self.file_bytes),
+            open_files=lower(resource.RLIMIT_NOFILE, self.open_files),
+        )
+
+    def _words(self) -> str:
         return (
-            f"{self.address_bytes / gib:.1f} GiB of address space a process, "
-            f"{self.processes} processes, {self.file_bytes / gib:.1f} GiB a file, "
+            f"{_size(self.address_bytes)} of address space a process, "
+            f"{self.processes} processes, {_size(self.file_bytes)} a file, "
             f"{self.open_files} open files a process"
         )
+
+
+def _size(size_bytes: int) -> str:
+    gib = 1024 * MIB
+    return f"{size_bytes / gib:.1f} GiB" if size_bytes >= gib / 10 else f"{size_bytes} bytes"
 
 
 def of_guest(memory_bytes: int, flow_processes: int = 0, output_bytes: int = 2048 * MIB) -> Limits:
@@ -66,6 +93,21 @@ def of_guest(memory_bytes: int, flow_processes: int = 0, output_bytes: int = 204
         file_bytes=max(memory_bytes, output_bytes),
         memory_bytes=memory_bytes + GUEST_OVERHEAD_BYTES,
     )
+
+
+def require_file_size(memory_bytes: int) -> None:
+    """Require that this process's hard limit on the size of files admits a guest's memory.
+
+    Raises:
+        MachineError: it is lower.
+    """
+    _soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    if hard != resource.RLIM_INFINITY and hard < memory_bytes:
+        raise MachineError(
+            f"a guest's memory is a file of {memory_bytes // MIB} MiB, and this process may write "
+            f"{hard} bytes to a file",
+            FILE_SIZE_FIX,
+        )
 
 
 def of_build() -> Limits:

@@ -24,7 +24,7 @@ from topologies import TOPOLOGIES
 def check(tree: Node, modules: Modules) -> list[Fault]:
     """Return the faults between the values of a scenario."""
     rules = (_times, _samples, _windows, _flows, _events, _names)
-    findings = [found for rule in rules for found in rule(tree)]
+    findings = [fault for rule in rules for fault in rule(tree)]
     findings += _kernel_wide(tree, modules)
     return [nearest(tree, path).fault(message) for path, message in findings]
 
@@ -94,9 +94,10 @@ def _windows(tree: Node) -> Iterator[Finding]:
 
 def _flows(tree: Node) -> Iterator[Finding]:
     groups = _groups(tree)
+    known = set(groups or ())
     for item in _items(tree, ("flows",)):
         name = _text(tree, (*item, "group"))
-        if groups is not None and name is not None and name not in groups:
+        if groups is not None and name is not None and name not in known:
             yield (
                 (*item, "group"),
                 f"there is no group {shown(name)}{suggest(name, groups)}; "
@@ -163,8 +164,8 @@ def _kernel_wide(tree: Node, modules: Modules) -> Iterator[Finding]:
     """
     sources: dict[str, tuple[Path, object]] = {}
     parameters: dict[object, tuple[Path, object]] = {}
-    for place in _controls(tree):
-        path, node = place[:2], find(tree, place)
+    for control_path in _controls(tree):
+        path, node = control_path[:2], find(tree, control_path)
         given = None if node is None else plain(node)
         control = given if isinstance(given, dict) else {"name": given}
         name, folder = control.get("name"), control.get("module")
@@ -176,7 +177,7 @@ def _kernel_wide(tree: Node, modules: Modules) -> Iterator[Finding]:
         first, other = sources.setdefault(name, (path, source))
         if other != source:
             yield (
-                place,
+                control_path,
                 f"a kernel has only one {name}, and {_flow(tree, first)} uses that of {other}, not "
                 f"of {source}",
             )
@@ -185,7 +186,7 @@ def _kernel_wide(tree: Node, modules: Modules) -> Iterator[Finding]:
             first, other = parameters.setdefault(module.source, (path, mine))
             if other != mine:
                 yield (
-                    place,
+                    control_path,
                     f"parameters of {name} hold for the whole kernel, and {_flow(tree, first)} "
                     f"sets {_given(other)}, not {_given(mine)}",
                 )
@@ -212,15 +213,15 @@ def _controls(tree: Node) -> Iterator[Path]:
 
 def _of_kernel(module: Module, given: object) -> dict[str, object]:
     """Return the valid parameters that hold for the kernel, as numbers."""
-    found: dict[str, object] = {}
+    numbers: dict[str, object] = {}
     for key, value in given.items() if isinstance(given, dict) else ():
         parameter = module.parameters.get(key)
         if parameter is not None and parameter.scope == "kernel":
             with contextlib.suppress(ValueError):
                 number = whole(parameter, value)
                 if parameter.fault(number) is None:
-                    found[key] = number
-    return found
+                    numbers[key] = number
+    return numbers
 
 
 def _names(tree: Node) -> Iterator[Finding]:

@@ -23,17 +23,26 @@ from ruamel.yaml.events import (
     ScalarEvent,
     SequenceStartEvent,
 )
-from ruamel.yaml.reader import ReaderError
 
 from orchestrator.errors import Fault
 from orchestrator.kinds.fields import Path
-from orchestrator.units import printable, shown
+from orchestrator.units import printable, shortened, shown
 
 MAX_DEPTH = 32
 MAX_DIGITS = 40
+_MOST_OF_KEY = 60
+"""Characters of a key that the path of a fault has."""
 _INT = re.compile(r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _INFINITE = re.compile(r"([-+]?)\.(inf|Inf|INF)")
+_REFUSED = re.compile(
+    r"[^\t\n\r -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
+)
+"""All but printable characters (YAML 1.2, section 5.1), and what YAML 1.1 took for a line's end."""
+_MOST_EXPLAINED = 250_000
+"""A longer text is left to libyaml alone, as ruamel.yaml takes a minute for a megabyte."""
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape of half a character, as JSON has it beyond U+FFFF."""
 _WORDS: dict[str, object] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -44,7 +53,10 @@ _WORDS: dict[str, object] = {
 
 @dataclass(frozen=True)
 class Mark:
-    """A position: line and column are 1-based, columns count characters."""
+    """A position: line and column are 1-based, columns count characters.
+
+    They are 0 for a value that was in no text; ``file`` then names its path, too.
+    """
 
     file: str
     line: int
@@ -134,26 +146,38 @@ def nearest(node: Node, path: Path) -> Mark:
 def parse(text: str, file: str, column: int = 1) -> tuple[Node | None, list[Fault]]:
     """Return the tree of one YAML document, None for an empty text, and every fault found.
 
-    ``column`` is the column of ``file`` at which the text's first line starts.
+    ``column`` is the column of ``file`` at which the text's first line starts. libyaml parses,
+    which takes a 30th of the time. It has no escapes of halves of characters, and places some
+    faults of syntax at the end of the text. Such texts are left to ruamel.yaml.
     """
-    builder = _Builder(file, column)
+    if refused := _REFUSED.search(text):
+        mark = _TreeBuilder(file, column).at(*end_of(text[: refused.start()]))
+        message = "this character is not allowed in YAML; in double quotes, its escape is"
+        return None, [mark.fault(message)]
+    builder = _TreeBuilder(file, column)
+    if len(text) > _MOST_EXPLAINED or _HALF.search(text) is None:
+        whole = _built(builder, text, pure=False)
+        if whole or builder.stopped or len(text) > _MOST_EXPLAINED:
+            return (builder.root if whole else None), builder.faults
+    builder = _TreeBuilder(file, column)
+    return (builder.root if _built(builder, text, pure=True) else None), builder.faults
+
+
+def _built(builder: _TreeBuilder, text: str, *, pure: bool) -> bool:
+    """Build the tree of a text; return whether it could be read to its end."""
     try:
-        for event in YAML(typ="safe", pure=True).parse(text):
+        for event in YAML(typ="safe", pure=pure).parse(text):
             builder.take(event)
-    except _Stopped:
-        return None, builder.faults
-    except ReaderError as error:
-        mark = builder.at(*end_of(text[: error.position]))
-        builder.faults.append(mark.fault("this character is not allowed in YAML"))
-        return None, builder.faults
+            if builder.stopped:
+                return False
     except MarkedYAMLError as error:
         builder.faults.append(_syntax_fault(builder, error))
-        return None, builder.faults
+        return False
     except (YAMLError, ValueError, OverflowError) as error:
         # A fault outside of the grammar has no position: a directive such as `%YAML 9.9`.
         builder.faults.append(builder.at(0, 0).fault(f"not YAML: {str(error).splitlines()[0]}"))
-        return None, builder.faults
-    return builder.root, builder.faults
+        return False
+    return True
 
 
 def end_of(text: str) -> tuple[int, int]:
@@ -162,19 +186,90 @@ def end_of(text: str) -> tuple[int, int]:
     return len(lines) - 1, len(lines[-1])
 
 
-def _syntax_fault(builder: _Builder, error: MarkedYAMLError) -> Fault:
+def _syntax_fault(builder: _TreeBuilder, error: MarkedYAMLError) -> Fault:
     mark = error.problem_mark or error.context_mark
     position = builder.at(mark.line, mark.column) if mark else builder.at(0, 0)
     context = f"{error.context}: " if error.context else ""
     return position.fault(f"not YAML: {context}{error.problem or 'syntax error'}")
 
 
-class _Stopped(Exception):
-    """A fault after which the rest of the text cannot be read."""
+def built(values: object, name: str, most: int) -> tuple[Node, list[Fault]]:
+    """Return the tree of values that JSON can hold, and every fault found.
+
+    The marks name ``name`` and the path of each value. The limits are those of a text, with at
+    most ``most`` characters and values together.
+    """
+    builder = _ValueTree(name, most)
+    return builder.node(values, "", 0), builder.faults
+
+
+class _ValueTree:
+    """Builds a tree from values; a refused one is None in it."""
+
+    def __init__(self, name: str, most: int) -> None:
+        self.faults: list[Fault] = []
+        self._name = name
+        self._most = self._left = most
+
+    def node(self, value: object, path: str, depth: int) -> Node:
+        """Return the tree of the value at a path, below so many others."""
+        mark = self._mark(path)
+        if self._left < 0:
+            return Scalar(mark, None)
+        self._take(len(value) if isinstance(value, str) else 1, mark)
+        match value:
+            case dict() | list() if depth >= MAX_DEPTH:
+                return self._refused(mark, f"nested deeper than {MAX_DEPTH} levels")
+            case dict():
+                return self._mapping(value, path, depth)
+            case list():
+                items = enumerate(value)
+                nodes = [self.node(item, _below(path, str(at)), depth + 1) for at, item in items]
+                return Sequence(mark, nodes)
+            case str() if any("\ud800" <= char <= "\udfff" for char in value):
+                return self._refused(mark, "half a character: a lone surrogate is no text")
+            case int() if abs(value) >= 10**MAX_DIGITS:
+                return self._refused(mark, f"a number may have {MAX_DIGITS} digits at most")
+            case None | str() | bool() | int() | float():
+                return Scalar(mark, value)
+        return self._refused(mark, f"a scenario has no values of the type {type(value).__name__}")
+
+    def _mapping(self, values: dict[object, object], path: str, depth: int) -> Mapping:
+        mapping = Mapping(self._mark(path))
+        for key, value in values.items():
+            if not isinstance(key, str):
+                self._refused(mapping.mark, f"a key must be text, not {shown(key)}")
+            elif key == "<<":
+                self._refused(mapping.mark, "YAML merge keys (`<<`) are not supported")
+            else:
+                self._take(len(key), mapping.mark)
+                below = _below(path, key)
+                node = self.node(value, below, depth + 1)
+                mapping.entries[key] = Entry(self._mark(below), node)
+        return mapping
+
+    def _mark(self, path: str) -> Mark:
+        return Mark(f"{self._name}: {path}" if path else self._name, 0, 0)
+
+    def _take(self, size: int, mark: Mark) -> None:
+        """Count a size, and add a fault when it is the first one above the limit."""
+        before, self._left = self._left, self._left - size
+        if before >= 0 > self._left:
+            self.faults.append(mark.fault(f"is larger than {self._most} characters"))
+
+    def _refused(self, mark: Mark, message: str) -> Scalar:
+        self.faults.append(mark.fault(message))
+        return Scalar(mark, None)
+
+
+def _below(path: str, part: str) -> str:
+    """Return the path of a value by that of what holds it, and its key or index."""
+    key = shortened(part, _MOST_OF_KEY)
+    return f"{path}.{key}" if path else key
 
 
 @dataclass
-class _Open:
+class _OpenNode:
     """A mapping or list whose end has not come yet.
 
     ``key_mark`` is set while a key waits for its value; ``key`` is None when that key was
@@ -186,15 +281,19 @@ class _Open:
     key_mark: Mark | None = None
 
 
-class _Builder:
-    """Builds the tree from events, without recursion."""
+class _TreeBuilder:
+    """Builds the tree from events, without recursion.
+
+    ``stopped`` tells that a fault was found after which the rest of the text is not read.
+    """
 
     def __init__(self, file: str, column: int) -> None:
         self.root: Node | None = None
         self.faults: list[Fault] = []
+        self.stopped = False
         self._file = file
         self._column = column
-        self._open: list[_Open] = []
+        self._open: list[_OpenNode] = []
         self._documents = 0
 
     def at(self, line: int, column: int) -> Mark:
@@ -207,7 +306,7 @@ class _Builder:
             self._documents += 1
             if self._documents > 1:
                 self._stop(self._mark(event), "only one YAML document is allowed")
-            if event.version or event.tags:
+            elif event.version or event.tags:
                 self._fault(self._mark(event), "YAML directives are not supported")
         elif isinstance(event, CollectionEndEvent):
             self._place(self._open.pop().node)
@@ -229,12 +328,13 @@ class _Builder:
         elif isinstance(event, (MappingStartEvent, SequenceStartEvent)):
             if len(self._open) >= MAX_DEPTH:
                 self._stop(mark, f"nested deeper than {MAX_DEPTH} levels")
+                return
             is_mapping = isinstance(event, MappingStartEvent)
-            self._open.append(_Open(Mapping(mark) if is_mapping else Sequence(mark)))
+            self._open.append(_OpenNode(Mapping(mark) if is_mapping else Sequence(mark)))
 
     def _scalar(self, event: ScalarEvent, mark: Mark) -> Scalar:
         text: str = event.value
-        if any("\ud800" <= char <= "\udfff" for char in text):
+        if not text.isascii() and any("\ud800" <= char <= "\udfff" for char in text):
             text = self._paired(text, mark)
         if not event.implicit[0] or event.style:
             return Scalar(mark, text)
@@ -269,7 +369,7 @@ class _Builder:
                 holder.node.entries[holder.key] = Entry(holder.key_mark, node)
             holder.key, holder.key_mark = None, None
 
-    def _key(self, holder: _Open, mapping: Mapping, node: Node) -> None:
+    def _key(self, holder: _OpenNode, mapping: Mapping, node: Node) -> None:
         holder.key_mark = node.mark
         key = node.value if isinstance(node, Scalar) else None
         if not isinstance(key, str):
@@ -295,7 +395,7 @@ class _Builder:
 
     def _stop(self, mark: Mark, message: str) -> None:
         self._fault(mark, message)
-        raise _Stopped
+        self.stopped = True
 
 
 def _typed(text: str) -> object:

@@ -11,7 +11,9 @@ from orchestrator.errors import Fault, ScenarioError
 from orchestrator.scenario.document import Node, find, nearest, parse, plain
 from orchestrator.scenario.model import Scenario
 from orchestrator.units import shown
+from results.experiment.names import ScenarioNames
 from results.figures import FIGURES, FigureSpec
+from results.matrix.axes import axes
 
 
 def figures_of(text: str) -> list[FigureSpec]:
@@ -23,13 +25,13 @@ def figures_of(text: str) -> list[FigureSpec]:
         ScenarioError: this version of the program refuses the figures.
     """
     tree, faults = parse(text, "scenario")
-    found = find(tree, ("figures",)) if tree is not None else None
-    if found is None:
+    node = find(tree, ("figures",)) if tree is not None else None
+    if node is None:
         return []
     try:
-        return TypeAdapter(list[Annotated[FigureSpec, FIGURES]]).validate_python(plain(found))
+        return TypeAdapter(list[Annotated[FigureSpec, FIGURES]]).validate_python(plain(node))
     except ValidationError as error:
-        raise ScenarioError([*faults, found.mark.fault(f"figures: {error}")]) from None
+        raise ScenarioError([*faults, node.mark.fault(f"figures: {error}")]) from None
 
 
 def figure_faults(
@@ -38,8 +40,6 @@ def figure_faults(
     """Yield the faults of its figures and expectations; ``variants`` are values by axis."""
     if not scenario.figures and not scenario.expect:
         return
-    from results.axes import axes
-    from results.figures import ScenarioNames
 
     names = ScenarioNames(
         axes(variants),
@@ -51,12 +51,12 @@ def figure_faults(
             yield nearest(tree, ("expect", index, *path)).fault(message)
     first: dict[str, int] = {}
     for index, figure in enumerate(scenario.figures):
-        place = ("figures", index)
+        figure_path = ("figures", index)
         for path, message in figure.faults(names):
-            yield nearest(tree, (*place, *path)).fault(message)
+            yield nearest(tree, (*figure_path, *path)).fault(message)
         if first.setdefault(figure.file, index) != index:
             where = nearest(tree, ("figures", first[figure.file], "file"))
-            yield nearest(tree, (*place, "file")).fault(
+            yield nearest(tree, (*figure_path, "file")).fault(
                 f"{shown(figure.file)} is the file of two figures; first at line {where.line}, "
                 f"column {where.column}"
             )

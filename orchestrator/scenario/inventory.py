@@ -18,6 +18,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
 from orchestrator.files.user_files import FileError, read, require_regular
 from orchestrator.units import shown
 
@@ -63,7 +66,7 @@ _Groups = dict[str, _Group]
 
 
 @dataclass(frozen=True)
-class _Where:
+class _Position:
     """A position in an inventory, as errors show it."""
 
     path: Path
@@ -91,9 +94,6 @@ def read_inventory(path: Path) -> dict[str, InventoryHost]:
 
 
 def _yaml(text: str, path: Path) -> _Groups:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     try:
         document = YAML(typ="rt", pure=True).load(text)  # which keeps the positions of keys
     except YAMLError as error:
@@ -104,14 +104,14 @@ def _yaml(text: str, path: Path) -> _Groups:
         raise InventoryError(f"`{path}` is nested too deeply") from None
     groups: _Groups = {}
     try:
-        for name, body, place in _mapping(document, _Where(path), "an inventory"):
-            _add_group(groups, name, body, place)
+        for name, body, position in _mapping(document, _Position(path), "an inventory"):
+            _add_group(groups, name, body, position)
     except RecursionError:  # an alias that contains itself
         raise InventoryError(f"`{path}` is nested too deeply") from None
     return groups
 
 
-def _add_group(groups: _Groups, name: str, body: object, where: _Where) -> None:
+def _add_group(groups: _Groups, name: str, body: object, where: _Position) -> None:
     group = groups.setdefault(name, _Group())
     group.mentions += 1
     if group.mentions > _MOST_MENTIONS:  # aliases within aliases grow without end
@@ -131,7 +131,7 @@ def _add_group(groups: _Groups, name: str, body: object, where: _Where) -> None:
             raise InventoryError(f"{inside}: a group has no such key; valid: hosts, children, vars")
 
 
-def _mapping(value: object, where: _Where, what: str) -> Iterator[tuple[str, object, _Where]]:
+def _mapping(value: object, where: _Position, what: str) -> Iterator[tuple[str, object, _Position]]:
     """Yield each key, its value, and the key's position in the file."""
     if value is None:
         return
@@ -141,10 +141,10 @@ def _mapping(value: object, where: _Where, what: str) -> Iterator[tuple[str, obj
         # A key that was merged by `<<` has no position of its own.
         places: Any = value.lc  # type: ignore[attr-defined] # of ruamel's mappings
         line, column, *_ = places.data.get(key, (places.line, places.col))
-        yield str(key), content, _Where(where.path, line + 1, column + 1)
+        yield str(key), content, _Position(where.path, line + 1, column + 1)
 
 
-def _values(value: object, where: _Where, what: str) -> Values:
+def _values(value: object, where: _Position, what: str) -> Values:
     return {key: content for key, content, _where in _mapping(value, where, what)}
 
 
@@ -176,19 +176,19 @@ def _ini_line(group: _Group, kind: str, line: str, where: str) -> None:
         group.values[key.strip()] = _unquoted(value.strip())
         return
     try:
-        words = shlex.split(line, comments=True)
+        parts = shlex.split(line, comments=True)
     except ValueError as error:
         raise InventoryError(f"{where}: {error}") from None
     if kind == "children":
-        group.children.append(words[0])
+        group.children.append(parts[0])
         return
     values: Values = {}
-    for word in words[1:]:
+    for word in parts[1:]:
         key, equals, value = word.partition("=")
         if not equals:
             raise InventoryError(f"{where}: behind a host comes key=value")
         values[key] = value
-    for host in _expanded(words[0], where):
+    for host in _expanded(parts[0], where):
         group.hosts.setdefault(host, {}).update(values)
 
 
@@ -199,11 +199,11 @@ def _unquoted(value: str) -> str:
 def _expanded(pattern: str, where: str) -> list[str]:
     """Return the hosts of a name with numeric ranges such as ``node[01:20]``."""
     hosts = [pattern]
-    while (found := _RANGE.search(hosts[0])) is not None:
-        first, last = int(found[1]), int(found[2])
+    while (match := _RANGE.search(hosts[0])) is not None:
+        first, last = int(match[1]), int(match[2])
         if (last - first + 1) * len(hosts) > _MOST_HOSTS:
             raise InventoryError(f"{where}: ranges of more than {_MOST_HOSTS} hosts")
-        numbers = [str(number).zfill(len(found[1])) for number in range(first, last + 1)]
+        numbers = [str(number).zfill(len(match[1])) for number in range(first, last + 1)]
         hosts = [_RANGE.sub(number, host, count=1) for host in hosts for number in numbers]
         if not hosts:
             return []
@@ -218,17 +218,17 @@ def _merged(groups: _Groups, path: Path) -> dict[str, Values]:
     lines = {name: _line(name, parents, path) for name in groups}
     # Ansible's order: deeper groups have priority, and then the name that sorts last.
     order = sorted(groups, key=lambda name: (name != "all", len(lines[name]), name))
-    found: dict[str, Values] = {}
+    variables: dict[str, Values] = {}
     for host in dict.fromkeys(host for group in groups.values() for host in group.hosts):
         own = [name for name in order if host in groups[name].hosts]
-        above = {"all", *(name for each in own for name in lines[each])}
+        above = {"all", *(name for group_name in own for name in lines[group_name])}
         values: Values = {}
         for name in order:
             values |= groups[name].values if name in above else {}
         for name in own:
             values |= groups[name].hosts[host]
-        found[host] = values
-    return found
+        variables[host] = values
+    return variables
 
 
 def _line(name: str, parents: Mapping[str, str], path: Path) -> list[str]:
@@ -273,7 +273,7 @@ def _host(name: str, values: Values, path: Path) -> InventoryHost:
 
 def _known_hosts(name: str, values: Values, path: Path) -> Path | None:
     """Return the file of host keys in SSH's arguments; no other argument is supported."""
-    found: Path | None = None
+    host_keys: Path | None = None
     for key in ("ansible_ssh_common_args", "ansible_ssh_extra_args", "ansible_ssh_args"):
         given = str(values.get(key) or "").strip()
         named = _HOST_KEYS.fullmatch(given)
@@ -283,8 +283,8 @@ def _known_hosts(name: str, values: Values, path: Path) -> Path | None:
                 "put the rest into ~/.ssh/config"
             )
         if named is not None:
-            found = _file(named[1], path)
-    return found
+            host_keys = _file(named[1], path)
+    return host_keys
 
 
 def _file(given: str, path: Path) -> Path:

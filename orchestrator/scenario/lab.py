@@ -6,10 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, WithJsonSchema, field_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    PrivateAttr,
+    ValidationInfo,
+    WithJsonSchema,
+    field_validator,
+)
 from pydantic import model_validator as validated
 
-from orchestrator.kinds.fields import Context, Strict, located
+from orchestrator.files.scenario_files import ScenarioFiles
+from orchestrator.kinds.fields import Strict, ValidationContext, located
 from orchestrator.scenario.inventory import InventoryHost, read_inventory
 from orchestrator.suggestions import suggest
 from orchestrator.units import shown
@@ -66,6 +74,8 @@ class Lab(Strict):
     here are never touched. What is set on the named ones is undone at the end of each run.
     """
 
+    _path: Path = PrivateAttr(default=Path())
+
     inventory: str = Field(
         description="Ansible inventory, YAML or INI, relative to the scenario's folder. It says "
         "how hosts are reached (`ansible_host`, `_port`, `_user`, `_ssh_private_key_file`, "
@@ -85,25 +95,29 @@ class Lab(Strict):
 
     @field_validator("inventory")
     @classmethod
-    def _absolute(cls, inventory: str, info: ValidationInfo) -> str:
-        folder = info.context.modules.base if isinstance(info.context, Context) else Path()
-        try:
-            path = (folder / inventory).resolve()
-        except (OSError, RuntimeError, ValueError) as error:  # a circle of links, a NUL
-            raise ValueError(f"{shown(inventory)} is not a path: {error}") from None
+    def _place(cls, inventory: str, info: ValidationInfo) -> str:
+        path = _files(info).path(inventory)
         read_inventory(path)
-        return str(path)
+        if not isinstance(info.context, ValidationContext):
+            return str(path)
+        return info.context.modules.files.remember(inventory, path)
 
     @validated(mode="after")
-    def _sound(self) -> Lab:
+    def _sound(self, info: ValidationInfo) -> Lab:
+        self._path = _files(info).path(self.inventory)
         if problems := [*self._unknown(), *self._doubled()]:
             raise located(problems)
         return self
 
     def hosts(self) -> dict[str, InventoryHost]:
         """Return all hosts of the section by their names, in its order."""
-        known = read_inventory(Path(self.inventory))
+        known = read_inventory(self._path)
         return {host: known[host] for _place, host in self._named()}
+
+    @property
+    def path(self) -> Path:
+        """The absolute path of the inventory."""
+        return self._path
 
     def _named(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
         """Yield (path, name) of every host in the section."""
@@ -114,21 +128,29 @@ class Lab(Strict):
             yield ("router", "host"), self.router.host
 
     def _unknown(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        known = read_inventory(Path(self.inventory))
-        for place, host in self._named():
+        known = read_inventory(self._path)
+        for field_path, host in self._named():
             if host not in known:
                 yield (
-                    place,
+                    field_path,
                     # The hosts are not listed, because the file may be a secret, such as a key.
-                    f"no host {shown(host)} in `{self.inventory}`{suggest(host, known)}, "
+                    f"no host {shown(host)} in `{self._path}`{suggest(host, known)}, "
                     f"which has {len(known)} hosts",
                 )
 
     def _doubled(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
         """Yield hosts with several roles; traffic from a host to itself crosses no network."""
         seen: dict[str, tuple[str | int, ...]] = {}
-        for place, host in self._named():
+        for field_path, host in self._named():
             if host in seen:
                 first = seen[host]
-                yield place, f"host {shown(host)} is named already, as {first[0]}"
-            seen.setdefault(host, place)
+                yield field_path, f"host {shown(host)} is named already, as {first[0]}"
+            seen.setdefault(host, field_path)
+
+
+def _files(info: ValidationInfo) -> ScenarioFiles:
+    return (
+        info.context.modules.files
+        if isinstance(info.context, ValidationContext)
+        else ScenarioFiles(Path())
+    )

@@ -10,34 +10,59 @@ from pathlib import Path as FilePath
 from pydantic import ValidationError
 
 from orchestrator.errors import Fault, ScenarioError, UsageError
+from orchestrator.files.scenario_files import (
+    ResolvedScenario,
+    ScenarioFiles,
+    StoredFiles,
+    may_name_files,
+    place_of,
+    values_in,
+)
 from orchestrator.files.user_files import FileError
 from orchestrator.files.user_files import read as read_file
 from orchestrator.kinds.congestion import Modules
-from orchestrator.kinds.fields import Context, Path
-from orchestrator.scenario import overrides as overriding
+from orchestrator.kinds.fields import Path, ValidationContext
 from orchestrator.scenario.checks import check
-from orchestrator.scenario.document import Mapping, Mark, Node, end_of, nearest, parse, plain
+from orchestrator.scenario.document import (
+    Mapping,
+    Mark,
+    Node,
+    built,
+    end_of,
+    find,
+    nearest,
+    parse,
+    plain,
+)
 from orchestrator.scenario.faults import faults_of
 from orchestrator.scenario.figures import figure_faults
-from orchestrator.scenario.matrix import expand
 from orchestrator.scenario.model import Scenario
-from orchestrator.scenario.paths import Meant
-from orchestrator.scenario.reduction import has_reduced, reduce, without_reduced
+from orchestrator.scenario.paths import PathSuggestions
 from orchestrator.scenario.repetitions import MAX_RUNS
+from orchestrator.scenario.variants import overrides as overriding
+from orchestrator.scenario.variants.matrix import Variant, VariantCounts, expand
+from orchestrator.scenario.variants.reduction import has_reduced, reduce, without_reduced
+from orchestrator.suggestions import at_most
 from orchestrator.units import printable, shown
 
-MAX_BYTES = 250_000
+MAX_BYTES = 4_000_000
+MOST_STORED = 2
+"""How much larger a stored scenario may be than a file, because it has every default."""
 _ENOUGH_FAULTS = 200
+_MOST_HINTS = 100
+"""The most wrong words for which one validation looks for what may be meant."""
 
 
 @dataclass(frozen=True)
 class LoadedVariant:
     """One validated combination of the matrix; ``values`` is empty without a matrix.
 
-    ``modules`` has the modules of the flows' congestion controls.
+    ``sets`` has, for each axis of named values, the values that it sets by path. ``modules`` has
+    the modules of the flows' congestion controls.
     """
 
     values: dict[str, object]
+    sets: dict[str, dict[str, object]]
     scenario: Scenario
     tree: Node
     modules: Modules
@@ -51,9 +76,11 @@ class LoadedVariant:
 class LoadedScenario:
     """A valid scenario and its origin.
 
-    ``text`` and ``sha256`` are the file's. ``overrides`` are already applied to ``scenario``, and
-    the matrix to the scenarios of ``variants``, of which there is at least one. ``reducible`` tells
-    whether the file has a reduced form.
+    ``text`` and ``sha256`` are the file's, with places where a path of it shows folders of the
+    author (see :mod:`orchestrator.files.scenario_files`). ``overrides`` are already applied to
+    ``scenario``, and the matrix to the scenarios of ``variants``, of which there is at least one.
+    ``reducible`` tells whether the file has a reduced form. ``counts`` are those of the matrix,
+    None without one. A scenario that was loaded from values has no text: it and its hash are empty.
     """
 
     path: FilePath
@@ -64,6 +91,7 @@ class LoadedScenario:
     tree: Node
     variants: tuple[LoadedVariant, ...]
     reducible: bool = False
+    counts: VariantCounts | None = None
 
     def mark(self, path: Path) -> Mark:
         """Return the position of the value at a path, or of what encloses it."""
@@ -92,7 +120,44 @@ def load(path: FilePath, overrides: Sequence[str] = (), reduced: bool = False) -
         line, column = end_of(content[: error.start].decode())
         fault = Fault(str(path), line + 1, column + 1, "not UTF-8 text")
         raise ScenarioError([fault]) from None
-    return _load_text(path, text, hashlib.sha256(content).hexdigest(), overrides, reduced)
+    files = ScenarioFiles(path.parent)
+    source = _ScenarioSource(path, text, hashlib.sha256(content).hexdigest())
+    return _load_text(source, files, overrides, reduced)
+
+
+def load_stored(
+    text: str,
+    files: dict[str, bytes],
+    path: FilePath = FilePath("stored.yaml"),
+    overrides: Sequence[str] = (),
+    reduced: bool = False,
+) -> LoadedScenario:
+    """Load a scenario whose files are known by their places; nothing of this machine is read.
+
+    ``path`` is what faults name. ``overrides`` and ``reduced`` are those of :func:`load`.
+
+    Raises:
+        ScenarioError: as :func:`load`.
+        UsageError: as :func:`load`.
+    """
+    content = text.encode()
+    if len(content) > MOST_STORED * MAX_BYTES:
+        message = f"is larger than {MOST_STORED * MAX_BYTES} bytes"
+        raise ScenarioError([Fault(str(path), 1, 1, message)])
+    sha256 = hashlib.sha256(content).hexdigest()
+    return _load_text(_ScenarioSource(path, text, sha256), StoredFiles(files), overrides, reduced)
+
+
+def load_values(
+    values: ResolvedScenario, files: dict[str, bytes], name: str = "stored scenario"
+) -> LoadedScenario:
+    """Load a scenario from values that JSON can hold, such as a resolved one; see `load_stored`.
+
+    Raises:
+        ScenarioError: as :func:`load`; a fault names ``name`` and the path of the key.
+    """
+    tree, faults = built(values, name, MOST_STORED * MAX_BYTES)
+    return _load_tree(tree, faults, _ScenarioSource(FilePath(name), "", ""), StoredFiles(files))
 
 
 def _read(path: FilePath) -> bytes:
@@ -102,76 +167,125 @@ def _read(path: FilePath) -> bytes:
         raise ScenarioError([Fault(printable(str(path)), 1, 1, error.reason)]) from None
 
 
+@dataclass(frozen=True)
+class _ScenarioSource:
+    """Where a scenario comes from: what faults name, and its text with the hash."""
+
+    path: FilePath
+    text: str
+    sha256: str
+
+
 def _load_text(
-    path: FilePath, text: str, sha256: str, overrides: Sequence[str], reduced: bool
+    source: _ScenarioSource,
+    files: ScenarioFiles,
+    overrides: Sequence[str] = (),
+    reduced: bool = False,
 ) -> LoadedScenario:
-    tree, faults = parse(text, str(path))
+    tree, faults = parse(source.text, str(source.path))
     if tree is None:
-        empty = Fault(str(path), 1, 1, "the file is empty: it needs a scenario")
+        empty = Fault(str(source.path), 1, 1, "the file is empty: it needs a scenario")
         raise ScenarioError(faults or [empty])
+    return _load_tree(tree, faults, source, files, overrides, reduced)
+
+
+def _load_tree(
+    tree: Node,
+    faults: list[Fault],
+    source: _ScenarioSource,
+    files: ScenarioFiles,
+    overrides: Sequence[str] = (),
+    reduced: bool = False,
+) -> LoadedScenario:
+    """Validate a tree, with ``faults`` of its own, as the scenario of a source."""
     if not isinstance(tree, Mapping):
         message = f"a scenario is a mapping of keys ({', '.join(Scenario.keys())})"
         raise ScenarioError([*faults, tree.mark.fault(f"{message}, not {shown(plain(tree))}")])
     reducible = has_reduced(tree)
     if reduced:
         if not reducible and not faults:
-            raise UsageError(f"--reduced: {path} has no reduced form (a key `reduced`)")
+            raise UsageError(f"--reduced: {source.path} has no reduced form (a key `reduced`)")
         tree, more = reduce(tree)
         faults += more
-    modules = Modules(path.parent)
-    meant = Meant(tree, lambda: Context(modules))
+    modules = Modules(files)
+    meant = PathSuggestions(tree, lambda: ValidationContext(modules))
     for override in overrides:
-        asked = override.partition("=")[0]
-        meant.ask(asked, Mark(overriding.file_of(override), 1, 1), spread=True)
         try:
-            tree, more = overriding.apply(tree, override)
+            given_path, value, more = overriding.read(override)
             faults += more
-        except overriding.PathError as error:
-            faults += meant.explained(error, asked)
+            mark = Mark(overriding.file_of(override), 1, 1)
+            meant.ask(given_path, mark, value, spread=True)
+            try:
+                tree = overriding.put(tree, overriding.split_path(given_path, mark), value)
+            except overriding.PathError as error:
+                faults += meant.explained(error, given_path, value)
         except ScenarioError as error:
             faults += error.faults
     scenario, invalid = _validate(tree, modules, meant)
-    variants, varied = _validate_variants(without_reduced(tree), modules, meant)
+    variants: list[LoadedVariant] = []
+    counts: VariantCounts | None = None
+    varied: list[Fault] = []
+    if find(tree, ("matrix",)) or find(tree, ("reduced",)):
+        variants, counts, varied = _validate_variants(without_reduced(tree), modules, meant)
+    elif scenario:
+        variants = [LoadedVariant({}, {}, scenario, tree, modules)]
     # A fault of the text at a position, such as an alias, explains why the value there is invalid.
-    broken = {(each.file, each.line, each.column) for each in faults}
+    broken = {(fault.file, fault.line, fault.column) for fault in faults}
     invalid = [*invalid, *varied]
-    faults += [each for each in invalid if (each.file, each.line, each.column) not in broken]
+    faults += [fault for fault in invalid if (fault.file, fault.line, fault.column) not in broken]
     if scenario and not faults:
         faults += _too_many(scenario, tree, len(variants))
         faults += figure_faults(scenario, tree, [variant.values for variant in variants])
     if faults or scenario is None:
         raise ScenarioError(_distinct(faults))
+    text = files.in_places(source.text)
+    changed = text != source.text
+    sha256 = hashlib.sha256(text.encode()).hexdigest() if changed else source.sha256
     return LoadedScenario(
-        path, text, sha256, tuple(overrides), scenario, tree, tuple(variants), reducible
-    )
+        source.path, text, sha256, tuple(overrides), scenario, tree, tuple(variants), reducible,
+        counts,
+    )  # fmt: skip
 
 
-def _validate(tree: Node, modules: Modules, meant: Meant) -> tuple[Scenario | None, list[Fault]]:
+def _validate(
+    tree: Node, modules: Modules, meant: PathSuggestions
+) -> tuple[Scenario | None, list[Fault]]:
     """Return the scenario, None when it is not valid, and the faults."""
     data = plain(tree)
-    context = Context(modules)
-    try:
-        scenario = Scenario.model_validate(data, context=context)
-    except ValidationError as error:
-        faults = faults_of(error, tree, data, context.models, meant)
-        return None, faults + check(tree, modules)
-    faults = check(tree, modules)
+    context = ValidationContext(modules)
+    with at_most(_MOST_HINTS):
+        try:
+            scenario = Scenario.model_validate(data, context=context)
+        except ValidationError as error:
+            faults = faults_of(error, tree, data, context.models, meant)
+            return None, faults + check(tree, modules)
+        faults = check(tree, modules)
     return (None if faults else scenario), faults
 
 
 def _validate_variants(
-    tree: Node, modules: Modules, meant: Meant
-) -> tuple[list[LoadedVariant], list[Fault]]:
-    expanded, faults = expand(tree, meant)
+    tree: Node, modules: Modules, meant: PathSuggestions
+) -> tuple[list[LoadedVariant], VariantCounts | None, list[Fault]]:
+    expanded, counts, faults = expand(tree, meant)
     loaded: list[LoadedVariant] = []
     for variant in expanded:
         scenario, more = _validate(variant.tree, modules, meant)
         faults = _distinct(faults + more) if more else faults
         if scenario:
-            loaded.append(LoadedVariant(variant.values, scenario, variant.tree, modules))
+            loaded.append(_loaded(variant, scenario, modules))
         if len(faults) > _ENOUGH_FAULTS:
             break
-    return loaded, faults
+    return loaded, counts, faults
+
+
+def _loaded(variant: Variant, scenario: Scenario, modules: Modules) -> LoadedVariant:
+    """Return a validated variant, whose values show no folder of the author."""
+    values, sets = variant.values, variant.sets
+    if any(map(may_name_files, (values, *sets.values()))):
+        resolved = scenario.model_dump(mode="json", by_alias=True, exclude_none=True)
+        values = values_in(values, resolved, place_of)
+        sets = {axis: values_in(axis_sets, resolved, place_of) for axis, axis_sets in sets.items()}
+    return LoadedVariant(values, sets, scenario, variant.tree, modules)
 
 
 def _too_many(scenario: Scenario, tree: Node, variants: int) -> list[Fault]:

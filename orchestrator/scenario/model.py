@@ -21,7 +21,7 @@ from orchestrator.kinds.traffic.bulk import Bulk
 from orchestrator.scenario.lab import Lab
 from orchestrator.scenario.repetitions import ONCE, Repetitions
 from orchestrator.units import shown
-from results.expectations import Expectation
+from results.experiment.expectations import Expectation
 from results.figures import FIGURES, MOST_FIGURES, FigureSpec
 from topologies import TOPOLOGIES, Topology
 
@@ -61,10 +61,10 @@ class Flow(Strict):
 
     @model_serializer(mode="wrap")
     def _without_what_udp_lacks(self, handler: SerializerFunctionWrapHandler) -> Any:
-        each = handler(self)
+        serialized = handler(self)
         if self.traffic.names_congestion or self.traffic.demand().transport == "udp":
-            each.pop("congestion", None)
-        return each
+            serialized.pop("congestion", None)
+        return serialized
 
 
 class Sample(Strict):
@@ -134,13 +134,23 @@ class Scenario(Strict):
                     "include": {"type": "array", "items": {"type": "object"}},
                     "exclude": {"type": "array", "items": {"type": "object"}},
                 },
-                "additionalProperties": {"type": "array", "minItems": 1},
+                "additionalProperties": {
+                    "anyOf": [
+                        {"type": "array", "minItems": 1},
+                        {
+                            "type": "object",
+                            "minProperties": 1,
+                            "additionalProperties": {"type": "object", "minProperties": 1},
+                        },
+                    ]
+                },
             }
         ),
     ] = Field(
         default_factory=dict,
-        description="path (as in --set) to a list of values; every combination is a variant; "
-        "`exclude` removes combinations, `include` extends or adds them",
+        description="path (as in --set) to a list of values, or name of an axis to named values "
+        "that map paths to values. Every combination is a variant. `exclude` removes combinations, "
+        "`include` extends or adds them",
     )
     expect: list[Expectation] = Field(
         default_factory=list,

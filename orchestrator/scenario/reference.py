@@ -19,11 +19,17 @@ A value with a unit is written as text:
 
 | quantity | example | units |
 |---|---|---|
-| rate | `10mbit` | bit, kbit, mbit, gbit (per second) |
+| rate | `10mbit` | bit, kbit, mbit, gbit; kibit, mibit, gibit (powers of 1024), per second |
 | time | `20ms` | ns, us, ms, s, min, h |
 | size | `150kB` | B, kB, MB, GB, KiB, MiB, GiB |
+| frequency | `5/s` | /s, /min, /h |
+| queue limit | `100p` | p (packets), a size, a time at the link's rate, bdp, bdp(min) |
 | probability | `0.1%` | %, or a plain number such as 0.001 |
 
+Units of rates may have upper or lower case.
+`null` as the value of a key without a default means that the key is not given.
+So an axis of a matrix can have it: `flows.x.traffic.window: [null, 3p]`.
+A scenario file may have 4 000 000 bytes, and be nested 32 levels deep.
 A value of a link may be the same for both directions, or `{forward: ..., reverse: ...}`.
 """
 Schema = dict[str, Any]
@@ -75,15 +81,15 @@ def _whole(definition: Schema) -> Schema:
     mappings = [option for option in options if option.get("properties")]
     if not mappings:
         return definition
-    properties = {key: item for each in mappings for key, item in each["properties"].items()}
-    required = set.intersection(*(set(each.get("required", ())) for each in mappings))
+    properties = {key: item for mapping in mappings for key, item in mapping["properties"].items()}
+    required = set.intersection(*(set(mapping.get("required", ())) for mapping in mappings))
     return {**mappings[0], "properties": properties, "required": required}
 
 
 def _own_properties(definition: Schema) -> Schema:
     """Return the properties; empty when they are only one value for each direction."""
-    found: Schema = _whole(definition).get("properties", {})
-    return {} if set(found) == {"forward", "reverse"} else found
+    properties: Schema = _whole(definition).get("properties", {})
+    return {} if set(properties) == {"forward", "reverse"} else properties
 
 
 def _part(title: str, definition: Schema, level: int, all_: Schema) -> Iterator[str]:

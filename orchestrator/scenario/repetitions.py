@@ -16,6 +16,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from orchestrator.kinds.fields import Probability, Slug, Strict
+from orchestrator.repetitions import RepetitionRule
 from orchestrator.units import shown
 
 MAX_RUNS = 10_000
@@ -88,11 +89,14 @@ class Repetitions(Strict):
         return self.least if self.until is None else handler(self)
 
     @property
-    def rule(self) -> dict[str, Any] | None:
+    def rule(self) -> RepetitionRule | None:
         """The rule as stored with each run, None for a fixed number."""
-        if self.until is None:
+        until = self.until
+        if until is None:
             return None
-        return {**self.until.model_dump(), "least": self.least, "most": self.most}
+        return RepetitionRule(
+            until.metric, until.flow, until.window, until.interval, self.least, self.most
+        )
 
     @classmethod
     def __get_pydantic_json_schema__(

@@ -71,7 +71,7 @@ class Host(Protocol):
 
 
 class QueueCounters(Protocol):
-    """Reads the counters of all queueing disciplines that are sampled; see qdisc.Counters."""
+    """Reads the counters of all qdiscs that are sampled; see qdisc_counters.NamespaceCounters."""
 
     @property
     def names(self) -> Sequence[tuple[int, int]]:

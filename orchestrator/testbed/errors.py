@@ -7,6 +7,10 @@ class BuildError(Exception):
     """The kernel did not take a setting, or has another value than the one that was set."""
 
 
+class BootError(Exception):
+    """A guest boots in a way in which it cannot do a run."""
+
+
 def write_failure(output: str, error: BaseException) -> None:
     """Write the reason of a failed run to ``output/failure`` in one line.
 

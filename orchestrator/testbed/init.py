@@ -65,9 +65,9 @@ def _mount_everything() -> None:
         os.makedirs(folder)
     system.mount("devpts", "/dev/pts", "devpts")
     # Each folder has a mount of its own. It may lie below /tmp of the host, which is hidden then.
-    for folder, place in HOST_FOLDERS.items():
-        os.makedirs(place)
-        system.mount("none", place, "hostfs", 0, os.environ[folder])
+    for folder, mount_point in HOST_FOLDERS.items():
+        os.makedirs(mount_point)
+        system.mount("none", mount_point, "hostfs", 0, os.environ[folder])
     system.mount("tmpfs", "/tmp", "tmpfs")
     sys.path.insert(0, CODE)
     for package in [name for name in sys.modules if name.split(".")[0] == "orchestrator"]:
@@ -78,8 +78,18 @@ def _mount_everything() -> None:
 
 
 def _redirect_output() -> None:
-    """Send the output of the bed and its programs to a file; the console has the kernel's."""
-    descriptor = os.open(f"{OUTPUT}/bed.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    """Send the output of the bed and its programs to a file; the console has the kernel's.
+
+    Raises:
+        BootError: an earlier boot has made the file.
+    """
+    from orchestrator.testbed.errors import BootError
+
+    try:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND
+        descriptor = os.open(f"{OUTPUT}/bed.log", flags, 0o644)
+    except FileExistsError:
+        raise BootError("the guest booted twice: something in it restarted its kernel") from None
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     sys.stdout = os.fdopen(1, "w", buffering=1)
@@ -107,12 +117,12 @@ def _spec() -> TestbedSpec:
 
 
 def _run_bed(spec: TestbedSpec) -> None:
-    from orchestrator.testbed.machines import Guest
+    from orchestrator.testbed.machines import GuestMachine
     from orchestrator.testbed.run import run
     from orchestrator.testbed.sampling.records import Records
 
     spec["folder"] = INPUT
-    run(spec, Records(OUTPUT), Guest())
+    run(spec, Records(OUTPUT), GuestMachine())
 
 
 if __name__ == "__main__":

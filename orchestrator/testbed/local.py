@@ -36,7 +36,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from collections.abc import Iterator
 
-    from orchestrator.protocol.machine_facts import Machine
+    from orchestrator.protocol.reports.machine_facts import Machine
     from orchestrator.protocol.specification import TestbedSpec
 
 LOCK = "/run/orchestrator-local.lock"
@@ -48,9 +48,9 @@ def main(given: str, output: str) -> int:
         with _locked_machine(), open(f"{given}/spec.json") as text:
             spec: TestbedSpec = json.load(text)
             check_version(spec)
-            with modules.loaded(spec, given) as found:
+            with modules.loaded(spec, given) as module_facts:
                 machine = _machine()
-                machine["modules"] = found
+                machine["modules"] = module_facts
                 return _run(spec, given, output, machine)
     except (OSError, RuntimeError, ValueError) as error:
         traceback.print_exc()
@@ -119,12 +119,12 @@ def _bed(spec: TestbedSpec, host: Machine) -> None:
         from orchestrator.testbed.sampling.host_load import LoadMonitor
 
         load = LoadMonitor(spare)
-        from orchestrator.testbed.machines import Real
+        from orchestrator.testbed.machines import RealMachine
         from orchestrator.testbed.run import run
         from orchestrator.testbed.sampling.records import Records
 
         spec["folder"] = confine.INPUT
-        run(spec, Records(confine.OUTPUT, far=False), Real(host, load))
+        run(spec, Records(confine.OUTPUT, far=False), RealMachine(host, load))
     except BaseException as error:
         traceback.print_exc()
         write_failure(confine.OUTPUT, error)

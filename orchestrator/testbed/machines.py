@@ -8,16 +8,17 @@ import os
 
 from orchestrator.protocol.engines import processes
 from orchestrator.protocol.numbering import CHANNEL_ENDS
+from orchestrator.protocol.reports import console
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.kernel.sysctl import write_sysctl
-from orchestrator.testbed.network import ovs
+from orchestrator.testbed.network.switch import ovs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from collections.abc import Mapping
     from contextlib import AbstractContextManager
 
-    from orchestrator.protocol.machine_facts import Machine
+    from orchestrator.protocol.reports.machine_facts import Machine
     from orchestrator.protocol.specification import AgentSpec, TestbedSpec
     from orchestrator.testbed.sampling.host_load import LoadMonitor
 
@@ -36,7 +37,7 @@ _SEEDED_NETEM = (6, 6)
 """The first Linux whose netem takes a seed; an older one uses the kernel's common generator."""
 
 
-class Guest:
+class GuestMachine:
     """A guest in virtual time; the whole machine belongs to the bed."""
 
     echoes = 3
@@ -81,8 +82,9 @@ class Guest:
         grid_ns = max(2 * ORIGIN_GRID_NS, -(-soonest // ORIGIN_GRID_NS) * ORIGIN_GRID_NS)
         return grid_ns + ORIGIN_OFFSET_NS
 
-    def watch(self, origin_ns: int, duration_ns: int) -> None:
-        """Do nothing: computation takes no time in a guest."""
+    def watch(self, origin_ns: int, duration_ns: int) -> None:  # noqa: ARG002 - time stands still
+        """Let the console show the kernel's warnings: computation takes no time in a guest."""
+        system.show_warnings_only(console.BEGINS)
 
     def leave_to_packets(self) -> None:
         """Do nothing: a guest has one CPU."""
@@ -92,11 +94,12 @@ class Guest:
         return contextlib.nullcontext()
 
     def watched(self) -> Mapping[str, Mapping[str, object]]:
-        """Return no facts: ``watch`` measures nothing."""
+        """Return no facts: ``watch`` measures nothing. Later warnings are no part of the run."""
+        system.mark_console(console.ENDS)
         return {}
 
 
-class Real:
+class RealMachine:
     """A real machine in real time; the bed changes nothing of it outside its own namespaces.
 
     Args:
@@ -168,5 +171,7 @@ def fit_to_machine(spec: TestbedSpec | AgentSpec) -> bool:
         for direction in CHANNEL_ENDS:
             netem = link[direction]["netem"]
             if netem is not None and not seeded:
-                netem["settings"] = [one for one in netem["settings"] if one["name"] != "seed"]
+                netem["settings"] = [
+                    setting for setting in netem["settings"] if setting["name"] != "seed"
+                ]
     return seeded

@@ -52,13 +52,15 @@ class _ModuleTest:
         if loaded != LOADED:
             return self._answers
         self._expect("loads", "is offered to sockets", True, self._is_offered())
-        self._read_all("by default", {each["name"]: each["default"] for each in self._parameters})
+        self._read_all(
+            "by default", {declared["name"]: declared["default"] for declared in self._parameters}
+        )
         for setting in self._settings:
             self._check_setting(setting)
         self._use_and_unload()
         if self._parameters:
-            lowest = {each["name"]: each["low"] for each in self._parameters}
-            highest = {each["name"]: each["high"] for each in self._parameters}
+            lowest = {declared["name"]: declared["low"] for declared in self._parameters}
+            highest = {declared["name"]: declared["high"] for declared in self._parameters}
             self._check_values("all at their low ends", lowest)
             self._check_values("all at their high ends", highest)
         for parameter in self._parameters:
@@ -71,7 +73,7 @@ class _ModuleTest:
         about: str,
         action: str,
         expected: Observed,
-        found: Observed,
+        observed: Observed,
         parameter: str | None = None,
     ) -> None:
         """Note an answer."""
@@ -81,7 +83,7 @@ class _ModuleTest:
                 "parameter": parameter,
                 "asked": action,
                 "wanted": expected,
-                "got": found,
+                "got": observed,
             }
         )
 
@@ -96,7 +98,11 @@ class _ModuleTest:
         user.close()
         self._expect("unloads", "when nothing uses it", UNLOADED, self._unload())
         self._expect("unloads", "is still offered to sockets", False, self._is_offered())
-        left = [each["name"] for each in self._settings if os.path.exists(_sysctl(each["name"]))]
+        left = [
+            setting["name"]
+            for setting in self._settings
+            if os.path.exists(_sysctl(setting["name"]))
+        ]
         self._expect("unloads", "leaves settings", [], left)
 
     def _check_values(self, which: str, values: Mapping[str, int]) -> None:
@@ -109,13 +115,13 @@ class _ModuleTest:
         names = sorted(os.listdir(folder)) if os.path.isdir(folder) else []
         self._expect("parameters", f"their names, {when}", sorted(values), names)
         for name, value in values.items():
-            found = _text_or_error(f"{folder}/{name}")
-            self._expect("parameters", when, str(value), found, name)
+            text = _text_or_error(f"{folder}/{name}")
+            self._expect("parameters", when, str(value), text, name)
 
     def _refuse(self, name: str, value: str) -> None:
-        found = self._load({name: value})
-        self._expect("refuses", value, "EINVAL", found, name)
-        if found == LOADED:
+        outcome = self._load({name: value})
+        self._expect("refuses", value, "EINVAL", outcome, name)
+        if outcome == LOADED:
             self._unload()
 
     def _check_setting(self, setting: ParameterCheck) -> None:

@@ -39,14 +39,14 @@ PACKAGES = {
 
 def findings(needs: Needs) -> list[Finding]:
     """Return all findings about what runs need."""
-    found = [_processor(), _linux(), _python(), _mininet(), _root()]
+    checked = [_processor(), _linux(), _python(), _mininet(), _root()]
     if os.geteuid() == 0:
-        found += [_namespaces(), _lock()]
-    found += [_program(name) for name in needs["programs"]]
-    found += [_module(name, name in needs["ours"]) for name in needs["modules"]]
+        checked += [_namespaces(), _lock()]
+    checked += [_program(name) for name in needs["programs"]]
+    checked += [_module(name, name in needs["ours"]) for name in needs["modules"]]
     if needs["io_uring"]:
-        found.append(_io_uring())
-    return found
+        checked.append(_io_uring())
+    return checked
 
 
 def _finding(name: str, detail: str, fix: str = "") -> Finding:

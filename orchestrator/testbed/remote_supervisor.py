@@ -20,20 +20,20 @@ import sys
 _PERIOD_S = 0.5
 
 
-def main(place: str) -> int:
+def main(run_folder: str) -> int:
     """Run the bed of that folder, and remove it; return the exit status."""
     try:
-        given, output = f"{place}/in", f"{place}/out"
+        given, output = f"{run_folder}/in", f"{run_folder}/out"
         os.mkdir(output)
-        words = [sys.executable, "-B", "-m", "orchestrator.testbed.local", given, output]
-        with subprocess.Popen(words) as bed:
+        command = [sys.executable, "-B", "-m", "orchestrator.testbed.local", given, output]
+        with subprocess.Popen(command) as bed:
             _follow(bed, output)
         _print(f"ended {bed.returncode}")
         while os.read(0, 4096):
             pass
         return 0
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(run_folder, ignore_errors=True)
 
 
 def _follow(bed: subprocess.Popen[bytes], output: str) -> None:

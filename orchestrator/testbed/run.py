@@ -6,15 +6,10 @@ import resource
 import runpy
 
 from orchestrator.testbed import sequence
-from orchestrator.testbed.network import (
-    build,
-    channels,
-    host_state,
-    packet_counters,
-    readback,
-    thresholds,
-)
-from orchestrator.testbed.sampling import after_traffic, probes
+from orchestrator.testbed.kernel import system
+from orchestrator.testbed.network import build, channels, host_state, readback
+from orchestrator.testbed.network.queues import packet_counters, thresholds
+from orchestrator.testbed.sampling import after_traffic, idle, probes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -50,6 +45,8 @@ class _WholeNetwork:
     def build(self) -> build.Bed:
         """Prepare the machine, build the network and return it."""
         self._machine.begin(self._spec)
+        # Each host takes a few descriptors, of its namespace and of sockets in it.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST_FILES, _MOST_FILES))
         readback.verify_modules(self._spec)
         self._bed = build.Bed(self._spec, self._records)
         self._bed.build()
@@ -65,9 +62,9 @@ class _WholeNetwork:
         self._run_hook()
         self._probe()
         thresholds.make_known(self._bed)
+        self._fill_policers()
         self._machine.align()
         channels.reset_queues(self._bed)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (_MOST_FILES, _MOST_FILES))
         self._machine.rank_programs(self._spec)
 
     def queue_devices(self) -> Mapping[str, object]:
@@ -128,10 +125,17 @@ class _WholeNetwork:
         # Losses and jitter would hide what these measure.
         channels.bypass_netems(bed, True)
         for burst in planned["bursts"]:
+            idle.wait_until_idle(bed)
             records.fact("burst", **burst, **probes.queue_burst(bed, burst))
         for policer in planned["policers"]:
+            idle.wait_until_idle(bed)
             records.fact("policer", **policer, **probes.policer_bursts(bed, policer))
+        idle.wait_until_idle(bed)
         channels.bypass_netems(bed, False)
+
+    def _fill_policers(self) -> None:
+        """Wait until every policer's bucket is full, whatever has been taken from it."""
+        system.Timer().sleep_until(system.monotonic_ns() + self._spec["probes"]["fill_ns"])
 
     def _run_hook(self) -> None:
         """Run the file that a test names to break the finished bed on purpose."""

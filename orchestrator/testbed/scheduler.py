@@ -12,11 +12,13 @@ import heapq
 import itertools
 import threading
 
-from orchestrator.protocol.netem import LOSS_PREFIX
+from orchestrator.protocol.links.netem import LOSS_PREFIX
 from orchestrator.protocol.numbering import CHANNEL_ENDS, link_and_direction
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
-from orchestrator.testbed.network import link, openflow, qdisc
+from orchestrator.testbed.network import link
+from orchestrator.testbed.network.queues import qdisc
+from orchestrator.testbed.network.switch import openflow
 from orchestrator.testbed.sampling.impairment_counters import ImpairmentCounters, is_counted
 
 TYPE_CHECKING = False
@@ -82,7 +84,7 @@ class Scheduler:
         self._late_ns: dict[str, int] = {}
         with system.inside(bed.wires_fd, bed.home_fd):
             self._wires = netlink.Netlink()
-        self._impairment_counters = ImpairmentCounters(bed, self._wires, losses.lost)
+        self._impairment_counters = ImpairmentCounters(bed, self._wires)
         self._netem_changes: dict[str, int] = {}
         self._traces = {
             self._granted(trace["channel"]): trace["opportunities"] for trace in bed.spec["traces"]
@@ -102,7 +104,7 @@ class Scheduler:
             "due": due,
             "late_ns": self._late_ns,
             "events": list(self._events.items()),
-            "granted_frames": sum(each.granted_frames for each in self._traces),
+            "granted_frames": sum(traced_link.granted_frames for traced_link in self._traces),
             "impairments": self._impairment_counters.totals(),
             "netem_changes": self._netem_changes,
             "chosen_losses": self._losses.totals(),
@@ -125,8 +127,10 @@ class Scheduler:
 
     def _schedule(self) -> Iterator[Step]:
         """Return all steps in the order of time; those of traces come after the others."""
-        stops: list[Step] = [{"time_ns": 0, "do": "stop", "granted": each} for each in self._traces]
-        grants = [_grants(each, times) for each, times in self._traces.items()]
+        stops: list[Step] = [
+            {"time_ns": 0, "do": "stop", "granted": traced_link} for traced_link in self._traces
+        ]
+        grants = [_grants(traced_link, times) for traced_link, times in self._traces.items()]
         steps = [*stops, *self._bed.spec["planned_steps"]]
         return heapq.merge(steps, *grants, key=_time_ns)
 
@@ -194,7 +198,7 @@ class Scheduler:
         if any(map(is_counted, step["settings"])):
             self._impairment_counters.count(step["channel"])
         if any(map(_is_loss, step["settings"])):
-            netem["settings"] = [one for one in netem["settings"] if not _is_loss(one)]
+            netem["settings"] = [setting for setting in netem["settings"] if not _is_loss(setting)]
         _replace(netem, step["settings"])
         qdisc.add_netem(self._wires, index, netem, name, change=True)
         self._wires.flush()

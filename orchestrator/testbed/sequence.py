@@ -52,9 +52,9 @@ def run(environment: Environment, records: Records) -> None:
         records.fact(name, **values)
 
     records.fact("timeline", **scheduler.fact())
-    found = readback.channels(bed)
-    differences = readback.differences(bed, found)
-    records.fact("channels", at="end", channels=found, differences=differences)
+    applied = readback.channels(bed)
+    differences = readback.differences(bed, applied)
+    records.fact("channels", at="end", channels=applied, differences=differences)
     records.fact("namespaces", at="end", values=readback.namespaces(bed))
     records.fact("interfaces", at="end", interfaces=environment.interfaces())
     records.fact("host_state", at="end", **environment.host_state("end"))
@@ -72,7 +72,9 @@ def _make_engines(bed: Bed, records: Records) -> list[Engine]:
     """Return the engines of all flows that have an end here, in the specification's order."""
     known = engines()
     return [
-        known[flow["engine"]](bed, flow, Services(records, flow.get("number", place), flow["name"]))
-        for place, flow in enumerate(bed.spec["flows"])
+        known[flow["engine"]](
+            bed, flow, Services(records, flow.get("number", position), flow["name"])
+        )
+        for position, flow in enumerate(bed.spec["flows"])
         if bed.holds(flow["source"]) or bed.holds(flow["sink"])
     ]

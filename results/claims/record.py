@@ -5,138 +5,260 @@
     {"schema": 1, "paper", "claim", "statement", "length", "ablation": null or NAME, "kernel",
      "linux_sha256", "modules": {NAME: sha256}, "link_model", "digest_version",
      "sandboxed", "experiments": {NAME: [SCENARIO, [OVERRIDE]]},
-     "statements": {ID: [{"label", "values", "least", "unfaithful", "failed", "identical"}]},
+     "statements": {ID: [{"label", "values", "least", "unfaithful", "failed", "identical",
+      "places"}]},
      "runs": [[EXPERIMENT, VARIANT, REPETITION, SEED, VERDICT, DIGEST]]}
 
 ``statement`` is the id of a single statement; a summary of a whole claim does not have it. Values
-are in the unit of their statement, in the order of the repetitions. A verdict is not kept: it
-follows from the values and the claim's data, so a changed number of the paper changes it.
+are in the unit of their statement, in the order of the repetitions. ``places`` is the number of
+places of which the largest, least or mean was taken; it is only there if it is not 1. A verdict is
+not kept: it follows from the values and the claim's data, so a changed number of the paper changes
+it.
+``kernel``, ``linux_sha256``, ``link_model`` and ``digest_version`` are lists where runs differ.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
 
-from results.claims.model import Design, Length, Statement
-from results.claims.rows import Row
-from results.claims.values import Series, Used
+from results.claims.judged_statements import JudgedStatement, RowValues
+from results.claims.stated.model import Design, Length
+from results.claims.values import UsedRun
+from results.experiment.left_out import LeftOut
+from results.records.model import Variant
 
 SCHEMA = 1
 
 CAUSES = "causes"
 """Folder, beside the summaries of claims, of those of ablations."""
 
-STATEMENT = "statement"
-"""Key of the id in the summary of a single statement."""
-
-Part = tuple[Statement, Sequence[tuple[Row, Series, int]]]
-"""A statement with its rows, their values, and the repetitions that were made at first."""
+T = TypeVar("T")
 
 
-def text(
-    paper: str,
+class RecordedRun(NamedTuple):
+    """A run that counts, without its samples."""
+
+    experiment: str
+    variant: Variant
+    repetition: int
+    seed: int
+    verdict: str | None
+    digest: str | None
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was measured of a claim, of one of its statements, or with an ablation.
+
+    ``kernels``, ``linux_sha256``, ``link_models`` and ``digest_versions`` have each value that any
+    run has. ``modules`` has hashes by name, ``experiments`` the scenario and overrides by name, and
+    ``statements`` the values of each row by id and label.
+    """
+
+    paper: str
+    claim: str
+    statement: str | None
+    length: Length
+    ablation: str | None
+    kernels: Sequence[str]
+    linux_sha256: Sequence[str | None]
+    modules: Mapping[str, str]
+    link_models: Sequence[int]
+    digest_versions: Sequence[int]
+    sandboxed: bool
+    experiments: Mapping[str, tuple[str, Sequence[str]]]
+    statements: Mapping[str, Mapping[str, RowValues]]
+    runs: Sequence[RecordedRun]
+
+    @property
+    def target(self) -> str:
+        """What ``reproduce`` makes it of: the id of the claim, or of one of its statements."""
+        return self.statement or self.claim
+
+    @property
+    def kernel(self) -> str:
+        """The kernel's release, or those of all runs where they differ."""
+        return ", ".join(self.kernels)
+
+    def document(self) -> dict[str, Any]:
+        """Return the summary, JSON-ready."""
+        return {
+            **self._head(),
+            "statements": {
+                name: [_row(label, values) for label, values in made.items()]
+                for name, made in self.statements.items()
+            },
+            "runs": [_run(run) for run in self.runs],
+        }
+
+    def _head(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "paper": self.paper,
+            "claim": self.claim,
+            **({"statement": self.statement} if self.statement is not None else {}),
+            "length": self.length,
+            "ablation": self.ablation,
+            "kernel": _alone(self.kernels),
+            "linux_sha256": _alone(self.linux_sha256),
+            "modules": dict(self.modules),
+            "link_model": _alone(self.link_models),
+            "digest_version": _alone(self.digest_versions),
+            "sandboxed": self.sandboxed,
+            "experiments": {
+                name: [scenario, list(overrides)]
+                for name, (scenario, overrides) in self.experiments.items()
+            },
+        }
+
+    def text(self) -> str:
+        """Return the file of the summary: a line for each row and run, so that changes are seen."""
+        lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in self._head().items()]
+        lines.append(' "statements": {')
+        for number, (name, made) in enumerate(self.statements.items()):
+            lines.append(f"  {json.dumps(name)}: [")
+            lines += _list(
+                [json.dumps(_row(label, values)) for label, values in made.items()], "   "
+            )
+            lines.append("  ]," if number + 1 < len(self.statements) else "  ]")
+        lines += [" },", ' "runs": [']
+        lines += _list([json.dumps(_run(run)) for run in self.runs], "  ")
+        return "\n".join(["{", *lines, " ]", "}", ""])
+
+
+def made(
     claim: str,
     length: Length,
-    parts: Sequence[Part],
+    outcomes: Sequence[JudgedStatement],
     designs: Mapping[str, Design],
     ablation: str | None = None,
     statement: str | None = None,
-) -> str:
-    """Return the summary of a claim, of one statement, or of an ablation, as JSON.
+) -> Record:
+    """Return what runs gave for some statements of a claim.
 
     ``designs`` has the paper's experiments by name. ``statement`` is the id of the one statement.
     """
     used = {
         run_id: run
-        for _s, made in parts
-        for _r, one, _l in made
-        for run_id, run in one.used.items()
+        for outcome in outcomes
+        for judged in outcome.rows
+        for run_id, run in judged.values.used.items()
     }
-    runs = [used[run_id] for run_id in sorted(used, key=lambda each: _order(used[each]))]
-    head = {
-        "schema": SCHEMA,
-        "paper": paper,
-        "claim": claim,
-        **({STATEMENT: statement} if statement is not None else {}),
-        "length": length,
-        "ablation": ablation,
-        **_origin(runs),
-        "experiments": experiments(parts, length, designs),
-    }
-    statements = {
-        each.id: [
-            {
-                "label": row.label,
-                "values": one.values,
-                "least": least,
-                "unfaithful": one.unfaithful,
-                "failed": one.failed,
-                "identical": one.identical,
-            }
-            for row, one, least in made
-        ]
-        for each, made in parts
-    }
-    lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
-    lines.append(' "statements": {')
-    for number, (name, made) in enumerate(statements.items()):
-        lines.append(f"  {json.dumps(name)}: [")
-        lines += _list([json.dumps(each) for each in made], "   ")
-        lines.append("  ]," if number + 1 < len(statements) else "  ]")
-    lines += [" },", ' "runs": [']
-    lines += _list([json.dumps(_run(run)) for run in runs], "  ")
-    return "\n".join(["{", *lines, " ]", "}", ""])
-
-
-def experiments(
-    parts: Sequence[Part], length: Length, designs: Mapping[str, Design]
-) -> dict[str, list[Any]]:
-    """Return scenario and overrides of the experiments of some rows, by name."""
-    used = {
+    runs = sorted(used.values(), key=_order)
+    rows = [run.row for run in runs]
+    modules = {name: sha256 for run in runs for name, sha256 in run.modules.items()}
+    names = {
         str(quantity.experiment)
-        for _statement, made in parts
-        for row, _series, _least in made
-        for quantity in row.quantities()
+        for outcome in outcomes
+        for judged in outcome.rows
+        for quantity in judged.row.quantities()
+        if quantity.experiment is not None
     }
+    return Record(
+        paper=outcomes[0].paper,
+        claim=claim,
+        statement=statement,
+        length=length,
+        ablation=ablation,
+        kernels=_distinct(row.kernel or "" for row in rows),
+        linux_sha256=_distinct(run.linux_sha256 for run in runs),
+        modules=dict(sorted(modules.items())),
+        link_models=_distinct(row.link_model for row in rows),
+        digest_versions=_distinct(row.digest_version for row in rows),
+        sandboxed=not any(row.unconfined for row in rows),
+        experiments={
+            name: (designs[name].scenario, designs[name].overrides(length))
+            for name in sorted(names)
+        },
+        statements={
+            outcome.statement.id: {
+                judged_row.row.label: judged_row.values for judged_row in outcome.rows
+            }
+            for outcome in outcomes
+        },
+        runs=[
+            RecordedRun(
+                row.experiment, dict(row.variant), row.repetition, row.seed, row.verdict, row.digest
+            )
+            for row in rows
+        ],
+    )
+
+
+def parsed(document: Mapping[str, Any]) -> Record:
+    """Return the record of a summary's JSON.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is no summary of this version.
+    """
+    if document["schema"] != SCHEMA:
+        raise ValueError(f"schema {document['schema']}")
+    return Record(
+        paper=document["paper"],
+        claim=document["claim"],
+        statement=document.get("statement"),
+        length=document["length"],
+        ablation=document.get("ablation"),
+        kernels=_several(document["kernel"]),
+        linux_sha256=_several(document["linux_sha256"]),
+        modules=document["modules"],
+        link_models=_several(document["link_model"]),
+        digest_versions=_several(document["digest_version"]),
+        sandboxed=document["sandboxed"],
+        experiments={
+            name: (scenario, tuple(overrides))
+            for name, (scenario, overrides) in document["experiments"].items()
+        },
+        statements={
+            name: {row["label"]: _values(row) for row in rows}
+            for name, rows in document["statements"].items()
+        },
+        runs=[RecordedRun(*run) for run in document["runs"]],
+    )
+
+
+def _values(row: Mapping[str, Any]) -> RowValues:
+    left_out = LeftOut(row["unfaithful"], row["failed"], row["identical"])
+    return RowValues(row["values"], row["least"], left_out, places=row.get("places", 1))
+
+
+def _row(label: str, values: RowValues) -> dict[str, Any]:
     return {
-        name: [designs[name].scenario, list(designs[name].overrides(length))]
-        for name in sorted(used)
+        "label": label,
+        "values": list(values.values),
+        "least": values.least,
+        **values.left_out.numbers,
+        **({"places": values.places} if values.places != 1 else {}),
     }
+
+
+def _run(run: RecordedRun) -> list[Any]:
+    return [
+        run.experiment, dict(run.variant), run.repetition, run.seed, run.verdict, run.digest
+    ]  # fmt: skip
 
 
 def _list(items: Sequence[str], indent: str) -> list[str]:
     last = len(items) - 1
-    return [f"{indent}{each}{',' if index < last else ''}" for index, each in enumerate(items)]
+    return [f"{indent}{item}{',' if index < last else ''}" for index, item in enumerate(items)]
 
 
-def _order(run: Used) -> tuple[Any, ...]:
+def _order(run: UsedRun) -> tuple[Any, ...]:
     row = run.row
     return row.experiment, json.dumps(dict(row.variant), sort_keys=True), row.repetition
 
 
-def _run(run: Used) -> list[Any]:
-    row = run.row
-    return [
-        row.experiment, dict(row.variant), row.repetition, row.seed, row.verdict, row.digest,
-    ]  # fmt: skip
+def _distinct(values: Iterable[T]) -> list[T]:
+    return list(dict.fromkeys(values))
 
 
-def _origin(runs: Sequence[Used]) -> dict[str, Any]:
-    """Return what all runs have in common, and the modules that any of them has loaded."""
-    modules = {name: each for run in runs for name, each in run.modules.items()}
-    rows = [run.row for run in runs]
-    return {
-        "kernel": _one(row.kernel for row in rows),
-        "linux_sha256": _one(run.linux_sha256 for run in runs),
-        "modules": dict(sorted(modules.items())),
-        "link_model": _one(row.link_model for row in rows),
-        "digest_version": _one(row.digest_version for row in rows),
-        "sandboxed": not any(row.unconfined for row in rows),
-    }
+def _alone(values: Sequence[Any]) -> Any:
+    """Return the only value; a list where there are several, or none."""
+    return values[0] if len(values) == 1 else list(values)
 
 
-def _one(values: Any) -> Any:
-    found = list(dict.fromkeys(values))
-    return found[0] if len(found) == 1 else found
+def _several(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]

@@ -11,16 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.errors import UsageError
-from orchestrator.recording.model import SENDER
+from orchestrator.protocol.units import nanoseconds
+from orchestrator.recording.model import SENDER, SENDER_STATE_DTYPE
 from results import metrics
-from results.axes import Axis, key, named, number, shown
-from results.claims.model import Quantity
-from results.claims.rows import Row
-from results.metrics.base import running, within
+from results.claims.stated.model import Quantity
+from results.claims.stated.rows import ClaimRow
+from results.experiment.left_out import LeftOut
+from results.experiment.values import RunValues, Subject
+from results.matrix.axes import Axis, key, named, number, shown
+from results.metrics.base import Span, running, within
 from results.metrics.estimate import estimates
-from results.model import WHOLE, RunRow
-from results.stored import StoredRun
-from results.values import RunValues, Subject
+from results.metrics.regular import RegularRun, on_grid
+from results.records.model import WHOLE, RunRow, Variant
+from results.samples.sample_tables import Array
+from results.store.stored import StoredRun
 
 INPUT_RATE = "input_rate_bps"
 """A sample that is computed: cwnd / RTT, one a round trip, by the filter of Westwood+.
@@ -37,43 +41,43 @@ ANY = "*"
 
 
 def matching(
-    where: Mapping[str, Any], variants: Sequence[Mapping[str, Any]], axes: Sequence[Axis]
+    where: Mapping[str, Any], variants: Sequence[Variant], axes: Sequence[Axis]
 ) -> list[int]:
     """Return the indices of the variants that have these values; none for an unknown axis."""
-    wanted = {}
+    by_path = {}
     for label, value in where.items():
         try:
-            wanted[named(label, axes).path] = value
+            by_path[named(label, axes).path] = value
         except UsageError:
             return []
     return [
         index
         for index, variant in enumerate(variants)
-        if all(path in variant and _fits(value, variant[path]) for path, value in wanted.items())
+        if all(path in variant and _fits(value, variant[path]) for path, value in by_path.items())
     ]
 
 
-def _fits(wanted: Any, value: Any) -> bool:
-    """Tell whether a value of an axis is the wanted one, by its name, or has its keys."""
-    if wanted == ANY or key(wanted) == key(value) or shown(wanted) == shown(value):
+def _fits(requested: Any, value: Any) -> bool:
+    """Tell whether a value of an axis is the requested one, by its name, or has its keys."""
+    if requested == ANY or key(requested) == key(value) or shown(requested) == shown(value):
         return True
-    if (quantity := number(wanted)) is not None and quantity == number(value):
+    if (quantity := number(requested)) is not None and quantity == number(value):
         return True  # 1e-8 and 0.00000001 are one value
     if not isinstance(value, Mapping):
         return False
-    if isinstance(wanted, Mapping):
-        return all(name in value and _fits(each, value[name]) for name, each in wanted.items())
-    return bool(value.get("name") == wanted)
+    if isinstance(requested, Mapping):
+        return all(name in value and _fits(item, value[name]) for name, item in requested.items())
+    return bool(value.get("name") == requested)
 
 
 @dataclass
-class Runs:
+class ExperimentRuns:
     """The runs of one experiment at one length, by variant and repetition.
 
     ``variants`` and ``runs`` have the same order.
     """
 
-    variants: Sequence[Mapping[str, Any]]
+    variants: Sequence[Variant]
     axes: Sequence[Axis]
     runs: list[dict[int, StoredRun]]
 
@@ -83,14 +87,14 @@ class Runs:
         Raises:
             UsageError: several variants fit.
         """
-        found = matching(quantity.where, self.variants, self.axes)
-        if len(found) > 1:
-            raise UsageError(f"{quantity.where} fits {len(found)} variants: name one")
-        return self.runs[found[0]] if found else None
+        matches = matching(quantity.where, self.variants, self.axes)
+        if len(matches) > 1:
+            raise UsageError(f"{quantity.where} fits {len(matches)} variants: name one")
+        return self.runs[matches[0]] if matches else None
 
 
 @dataclass(frozen=True)
-class Used:
+class UsedRun:
     """What is kept of a run that counts.
 
     ``modules`` has the hash of each module that it has loaded, ``linux_sha256`` that of its kernel.
@@ -102,27 +106,27 @@ class Used:
 
 
 @dataclass
-class Series:
+class RowData:
     """The values of a row in the order of the repetitions, and what was left out.
 
-    ``present`` is False if the length has no variant of it. ``used`` has the runs that count.
+    ``present`` is False if the length has no variant of it. ``places`` counts the row's places that
+    the length has. ``used`` has the runs that count.
     """
 
     values: list[float] = field(default_factory=list)
-    unfaithful: int = 0
-    failed: int = 0
-    identical: int = 0
+    left_out: LeftOut = field(default_factory=LeftOut)
     present: bool = True
-    used: dict[str, Used] = field(default_factory=dict)
+    places: int = 0
+    used: dict[str, UsedRun] = field(default_factory=dict)
 
 
-def series(row: Row, experiments: Mapping[str, Runs]) -> Series:
+def series(row: ClaimRow, experiments: Mapping[str, ExperimentRuns]) -> RowData:
     """Return the values of a row. Terms are paired by repetition, which means by seed.
 
     A repetition counts if all its runs are ok and not unfaithful. Repetitions that are equal to the
     bit to an earlier one count once. Of several places the row says what is made (``across``).
     """
-    found = Series()
+    found = RowData()
     by_place: list[list[float]] = []
     places = [
         [(each, experiments[each.experiment or ""].of(each)) for each in terms]
@@ -134,18 +138,19 @@ def series(row: Row, experiments: Mapping[str, Runs]) -> Series:
         if all(runs is not None for _each, runs in terms)
     ]
     if not there:
-        return Series(present=False)
+        return RowData(present=False)
+    found.places = len(there)
     seen: set[tuple[str | None, ...]] = set()
     for repetition in sorted({each for terms in there for _e, made in terms for each in made}):
         runs = [made.get(repetition) for terms in there for _each, made in terms]
         known = [run for run in runs if run is not None]
-        found.failed += sum(run.status != "ok" for run in known)
-        found.unfaithful += sum(run.row.verdict == "unfaithful" for run in known)
+        found.left_out.failed += sum(run.status != "ok" for run in known)
+        found.left_out.unfaithful += sum(run.row.verdict == "unfaithful" for run in known)
         if len(known) < len(runs) or not all(run.row.counts for run in known):
             continue
         digests = tuple(run.row.digest for run in known)
         if digests in seen:
-            found.identical += 1
+            found.left_out.identical += 1
             continue
         seen.add(digests)
         values = _at_places(
@@ -158,25 +163,25 @@ def series(row: Row, experiments: Mapping[str, Runs]) -> Series:
     return found
 
 
-def _used(run: StoredRun) -> Used:
+def _used(run: StoredRun) -> UsedRun:
     loaded = run.provenance.get("modules") or {}
     hashes = {
-        name: each.get("sha256") if isinstance(each, Mapping) else each
-        for name, each in loaded.items()
+        name: module.get("sha256") if isinstance(module, Mapping) else module
+        for name, module in loaded.items()
     }
     kernel = run.provenance.get("guest_kernel")
     linux = kernel.get("linux_sha256") if isinstance(kernel, Mapping) else None
-    return Used(run.row, {name: str(each) for name, each in hashes.items()}, linux)
+    return UsedRun(run.row, {name: str(module) for name, module in hashes.items()}, linux)
 
 
 def _at_places(
-    row: Row, there: Sequence[Sequence[tuple[Quantity, StoredRun]]]
+    row: ClaimRow, there: Sequence[Sequence[tuple[Quantity, StoredRun]]]
 ) -> list[float] | None:
     """Return the row's value at each of its places in one repetition; None if one has none."""
     every = []
     for terms in there:
         values = [value(run, quantity) for quantity, run in terms]
-        known = [each for each in values if each is not None]
+        known = [term_value for term_value in values if term_value is not None]
         if len(known) < len(values) or (len(known) == 2 and known[1] == 0.0):
             return None
         every.append((known[0] / known[1] if len(known) == 2 else known[0]) / row.divisor)
@@ -205,26 +210,26 @@ def value(run: StoredRun, quantity: Quantity) -> float | None:
     names = quantity.flows or ()
     window = quantity.window or WHOLE
     if quantity.sample is not None:
-        found = _over(quantity, [_sampled(run, index, quantity) for index in _flows(run, names)])
+        result = _over(quantity, [_sampled(run, index, quantity) for index in _flows(run, names)])
     elif not names:
-        found = RunValues(run, window).value(Subject(), str(quantity.metric))
+        result = RunValues(run, window).value(Subject(), str(quantity.metric))
     else:
         values = run.metrics()[window].flows
-        found = _over(
+        result = _over(
             quantity,
             [_number(values[index].get(str(quantity.metric))) for index in _flows(run, names)],
         )
-    if found is None:
+    if result is None:
         return None
-    found *= 1.0 if quantity.scale is None else quantity.scale
+    result *= 1.0 if quantity.scale is None else quantity.scale
     if quantity.plus is None:
-        return found
+        return result
     added = value(run, quantity.plus.with_defaults(quantity.model_copy(update={"plus": None})))
-    return None if added is None else found + added
+    return None if added is None else result + added
 
 
-def _number(found: int | float | None) -> float | None:
-    return None if found is None else float(found)
+def _number(metric: int | float | None) -> float | None:
+    return None if metric is None else float(metric)
 
 
 def _flows(run: StoredRun, names: Sequence[str]) -> list[int]:
@@ -237,10 +242,10 @@ def _flows(run: StoredRun, names: Sequence[str]) -> list[int]:
         {entry, flow.name.partition("[")[0]}
         for entry, flow in zip(run.entries, run.flows, strict=True)
     ]
-    missing = [name for name in names if not any(name in each for each in owners)]
+    missing = [name for name in names if not any(name in owner for owner in owners)]
     if missing:
         raise UsageError(f"run {run.id} has no flow entry {missing[0]}")
-    return [index for index, each in enumerate(owners) if each & set(names)]
+    return [index for index, owner in enumerate(owners) if owner & set(names)]
 
 
 _OVER: Mapping[str, Callable[[Sequence[float]], float]] = {
@@ -258,7 +263,7 @@ _OVER: Mapping[str, Callable[[Sequence[float]], float]] = {
 
 def _over(quantity: Quantity, values: Sequence[float | None]) -> float | None:
     """Return what is made of the flows' values; None if one has none."""
-    known = [each for each in values if each is not None]
+    known = [flow_value for flow_value in values if flow_value is not None]
     return _OVER[quantity.over or "mean"](known) if known and len(known) == len(values) else None
 
 
@@ -275,20 +280,35 @@ def _sampled(run: StoredRun, flow: int, quantity: Quantity) -> float | None:
     span = metrics.spans(run)[quantity.window or WHOLE]
     if quantity.sample == ESTIMATE:
         samples = estimates(run, flow, span) * 8
-        return float(_TAKE[quantity.take or "mean"](samples)) if len(samples) else None
-    columns = run.tcp_columns(flow, SENDER)
-    chosen = within(columns["time_ns"], span) & running(columns, run.flows[flow])
-    if quantity.sample == INPUT_RATE:
-        samples = input_rate_bps(
-            *(
-                np.asarray(columns[name], np.float64)[chosen]
-                for name in ("time_ns", "snd_cwnd_segments", "snd_mss_bytes", "rtt_us")
-            )
-        )
+    elif quantity.sample == INPUT_RATE:
+        samples = _input_rate_bps(run, flow, span)
+    elif quantity.sample in (SENDER_STATE_DTYPE.names or ()):
+        samples = on_grid(run, flow, span, [quantity.sample]).sampled(quantity.sample)
     else:
-        samples = np.asarray(columns[str(quantity.sample)], np.float64)[chosen]
+        samples = _regular(run, flow, span, str(quantity.sample))
+    samples = np.asarray(samples, np.float64)
     samples = samples[np.isfinite(samples)]
     return float(_TAKE[quantity.take or "mean"](samples)) if len(samples) else None
+
+
+def _regular(run: StoredRun, flow: int, span: Span, name: str) -> Array:
+    """Return a column of the sender's samples that every run has, while the flow runs."""
+    columns = RegularRun.of(run).tcp_columns(flow, SENDER)
+    samples: Array = columns[name][
+        within(columns["time_ns"], span) & running(columns, run.flows[flow])
+    ]
+    return samples
+
+
+def _input_rate_bps(run: StoredRun, flow: int, span: Span) -> npt.NDArray[np.float64]:
+    """Return INPUT_RATE of a flow; its segments are of one size."""
+    states = on_grid(run, flow, span, ["snd_cwnd_segments", "rtt_us"])
+    sizes_bytes = _regular(run, flow, span, "snd_mss_bytes")
+    if not len(sizes_bytes):
+        return np.empty(0)
+    cwnd, rtt_us = (states.sampled(name) for name in ("snd_cwnd_segments", "rtt_us"))
+    time_ns = states.ticks().astype(np.float64) * nanoseconds(run.metrics_grid_s or 0.0)
+    return input_rate_bps(time_ns, cwnd, np.full(len(cwnd), sizes_bytes[0]), rtt_us)
 
 
 def input_rate_bps(
@@ -298,12 +318,12 @@ def input_rate_bps(
     rtt_us: npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]:
     """Return the filtered input rate cwnd / RTT, one value a round trip; see INPUT_RATE."""
-    found: list[float] = []
+    rates_bps: list[float] = []
     due_ns = -math.inf
     for at_ns, cwnd, mss, rtt in zip(time_ns, cwnd_segments, mss_bytes, rtt_us, strict=True):
         if at_ns < due_ns or rtt <= 0:
             continue
         due_ns = at_ns + rtt * 1e3
         rate_bps = cwnd * mss * 8 / (rtt / 1e6)
-        found.append(_POLE * found[-1] + (1 - _POLE) * rate_bps if found else rate_bps)
-    return np.asarray(found, np.float64)
+        rates_bps.append(_POLE * rates_bps[-1] + (1 - _POLE) * rate_bps if rates_bps else rate_bps)
+    return np.asarray(rates_bps, np.float64)

@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from orchestrator.network import Link, Network
-from results.drawing.canvas import LINE_HEIGHT, PADDING, Canvas, Point, Wire, text_width
-from results.drawing.captions import Measured, link_caption
-from results.drawing.places import Bundle, Place, add_hosts, placed
+from results.drawing.canvas import LINE_HEIGHT, PADDING, Canvas, DrawnElement, Point, text_width
+from results.drawing.captions import MeasuredDrops, link_caption
+from results.drawing.node_layout import HostBox, NodePlace, add_hosts, placed
 
 _ROUTER_HEIGHT, _GAP, _INDENT, _LEAST_STEP = 30.0, 10.0, 14.0, 160.0
 _SIDE = 50.0
@@ -22,13 +22,24 @@ _BULGE = 70.0
 """Offset by which a link bends around a router, or around another link of the same routers."""
 
 
-def draw(network: Network, title: str) -> str:
-    """Return the network as an SVG document; bottlenecks are the thick links."""
-    return _drawn(network, None, None).document(title)
+def draw(network: Network, title: str, light: bool = False) -> str:
+    """Return the network as an SVG document; bottlenecks are the thick links.
+
+    With ``light`` its colours are those for paper, whatever the viewer prefers.
+    """
+    return _drawn(network, None, None).document(title, light)
+
+
+def draw_figure(network: Network, title: str) -> str:
+    """Return the network as an SVG document for a text that has a caption of its own.
+
+    Its colours are those for paper. The title is for programs that read aloud, and not drawn.
+    """
+    return _drawn(network, None, None).document(title, light=True, heading=False)
 
 
 def fragment(
-    network: Network, measured: Measured, queues: Mapping[str, Sequence[str]], address: str
+    network: Network, measured: MeasuredDrops, queues: Mapping[str, Sequence[str]], address: str
 ) -> str:
     """Return the network as an element ``svg`` for a page, whose style sheet has its colours.
 
@@ -53,17 +64,19 @@ class _Addresses:
     queues: Mapping[str, Sequence[str]]
     address: str
 
-    def wire(self, links: Sequence[str]) -> Wire:
+    def wire(self, links: Sequence[str]) -> DrawnElement:
         """Return what makes a part of the drawing lead to its queues."""
         # The first queue of each link comes before the second one of any.
         ranked = [
             (place, name) for link in links for place, name in enumerate(self.queues.get(link, ()))
         ]
         names = [name for _place, name in sorted(ranked, key=lambda one: one[0])]
-        return Wire(tuple(links), tuple(names[:MOST_QUEUES]), self.address)
+        return DrawnElement(tuple(links), tuple(names[:MOST_QUEUES]), self.address)
 
 
-def _drawn(network: Network, measured: Measured | None, addresses: _Addresses | None) -> Canvas:
+def _drawn(
+    network: Network, measured: MeasuredDrops | None, addresses: _Addresses | None
+) -> Canvas:
     places = placed(network)
     add_hosts(network, places, measured)
     captions = {
@@ -96,7 +109,7 @@ class _Geometry:
     lift: float
 
     @classmethod
-    def of(cls, places: dict[str, Place], texts: Mapping[str, Sequence[str]]) -> _Geometry:
+    def of(cls, places: dict[str, NodePlace], texts: Mapping[str, Sequence[str]]) -> _Geometry:
         """Compute the sizes of columns and rows from their content."""
         captions = list(texts.values())
         router = max((text_width((name,)) for name in places), default=0.0)
@@ -128,7 +141,7 @@ def _draw_link(
     centres: dict[str, Point],
     parallel: int,
     style: str,
-    wire: Wire | None,
+    wire: DrawnElement | None,
 ) -> None:
     (x1, y1), (x2, y2) = centres[link.a], centres[link.b]
     level = y1 == y2
@@ -140,9 +153,9 @@ def _draw_link(
 
 
 def _draw_hosts(
-    canvas: Canvas, name: str, place: Place, geometry: _Geometry, addresses: _Addresses | None
+    canvas: Canvas, name: str, place: NodePlace, geometry: _Geometry, addresses: _Addresses | None
 ) -> None:
-    def draw_bundle(bundle: Bundle, middle: Point, *corners: Point) -> None:
+    def draw_bundle(bundle: HostBox, middle: Point, *corners: Point) -> None:
         wire = addresses.wire(bundle.links) if addresses else None
         for one, other in itertools.pairwise([(x, y), *corners, middle]):
             canvas.line(one, other, wire)
@@ -164,6 +177,6 @@ def _draw_hosts(
             free += bundle.height + _GAP
 
 
-def _height(bundles: Sequence[Bundle]) -> float:
+def _height(bundles: Sequence[HostBox]) -> float:
     """Return the height of boxes one above another."""
     return sum(bundle.height + _GAP for bundle in bundles) - (_GAP if bundles else 0.0)

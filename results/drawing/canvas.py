@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+from orchestrator import plaintext
 
 _CHARACTER_WIDTH, LINE_HEIGHT, PADDING, _MARGIN = 6.7, 15.0, 8.0, 20.0
 
@@ -27,7 +30,7 @@ Point = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Wire:
+class DrawnElement:
     """What a part of a drawing on a page is of: names of links and queues, and their address."""
 
     links: tuple[str, ...]
@@ -58,32 +61,34 @@ class Canvas:
         self._xs: list[float] = [0.0]
         self._ys: list[float] = [0.0]
 
-    def line(self, start: Point, end: Point, wire: Wire | None = None) -> None:
+    def line(self, start: Point, end: Point, wire: DrawnElement | None = None) -> None:
         """Draw an access link."""
         self._path("link", f"M{_xy(start)} L{_xy(end)}", wire)
 
     def curve(
-        self, start: Point, control: Point, end: Point, style: str, wire: Wire | None = None
+        self, start: Point, control: Point, end: Point, style: str, wire: DrawnElement | None = None
     ) -> None:
         """Draw a link between routers."""
         self._path(style, f"M{_xy(start)} Q{_xy(control)} {_xy(end)}", wire)
 
-    def _path(self, style: str, shape: str, wire: Wire | None) -> None:
+    def _path(self, style: str, shape: str, wire: DrawnElement | None) -> None:
         marks = wire.marks if wire else ""
         self._lines.append(f'<path class="{style}" d="{shape}"{marks}/>')
 
     def box(
-        self, middle: Point, lines: Sequence[str], style: str, wire: Wire | None = None
+        self, middle: Point, lines: Sequence[str], style: str, wire: DrawnElement | None = None
     ) -> None:
         """Draw a box around lines of text."""
         self._labelled(middle, lines, f'class="{style}" rx="4"', wire)
 
-    def caption(self, middle: Point, lines: Sequence[str], wire: Wire | None = None) -> None:
+    def caption(
+        self, middle: Point, lines: Sequence[str], wire: DrawnElement | None = None
+    ) -> None:
         """Write lines of text on a background that covers the lines below."""
         self._labelled(middle, lines, 'class="paper"', wire)
 
     def _labelled(
-        self, middle: Point, lines: Sequence[str], attributes: str, wire: Wire | None
+        self, middle: Point, lines: Sequence[str], attributes: str, wire: DrawnElement | None
     ) -> None:
         anchor = wire.anchor if wire else ""
         # A link to queues has its own rectangle, so that all of it can be clicked.
@@ -110,14 +115,24 @@ class Canvas:
         for number, line in enumerate(lines):
             self._texts.append(
                 f'<text x="{x:.1f}" y="{first + number * LINE_HEIGHT:.1f}" text-anchor="middle">'
-                f"{html.escape(line)}</text>"
+                f"{html.escape(plaintext.one_line(line))}</text>"
             )
 
-    def document(self, title: str) -> str:
-        """Return all shapes as one SVG document without external resources."""
-        left, top, width, height = self._frame(2 * _MARGIN + LINE_HEIGHT)
-        width = max(width, len(title) * 1.3 * _CHARACTER_WIDTH + 2 * _MARGIN)
-        name = html.escape(title)
+    def document(self, title: str, light: bool = False, heading: bool = True) -> str:
+        """Return all shapes as one SVG document without external resources.
+
+        With ``light`` it has the light colours only, and no variables: for programs that typeset.
+        With ``heading`` the title is drawn, too.
+        """
+        if heading:
+            left, top, width, height = self._frame(2 * _MARGIN + LINE_HEIGHT)
+        else:  # as near to the boxes as a figure can be
+            left, top, width, height = self._frame(PADDING, min(self._ys[1:], default=0.0))
+        name, drawn = html.escape(plaintext.one_line(title)), []
+        if heading:
+            width = max(width, len(title) * 1.3 * _CHARACTER_WIDTH + 2 * _MARGIN)
+            place = f'x="{left + _MARGIN:.1f}" y="{top + _MARGIN + 4:.1f}"'
+            drawn = [f'<text class="title" {place}>{name}</text>']
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width:.0f}" '
             f'height="{height:.0f}" viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}">'
@@ -126,11 +141,10 @@ class Canvas:
             [
                 head,
                 f"<title>{name}</title>",
-                f"<style>{_STYLE}</style>",
+                f"<style>{_light_style() if light else _STYLE}</style>",
                 f'<rect class="paper" x="{left:.1f}" y="{top:.1f}" width="{width:.1f}" '
                 f'height="{height:.1f}"/>',
-                f'<text class="title" x="{left + _MARGIN:.1f}" y="{top + _MARGIN + 4:.1f}">'
-                f"{name}</text>",
+                *drawn,
                 *self._lines,
                 *self._boxes,
                 *self._texts,
@@ -138,9 +152,15 @@ class Canvas:
             ]
         )
 
-    def _frame(self, above: float) -> tuple[float, float, float, float]:
-        """Return left, top, width and height of all boxes with margins."""
-        left, top = min(self._xs) - _MARGIN, min(self._ys) - above
+    def _frame(
+        self, above: float, highest: float | None = None
+    ) -> tuple[float, float, float, float]:
+        """Return left, top, width and height of all boxes with margins.
+
+        ``highest`` is the top of the boxes, where it is not to be at most 0.
+        """
+        left = min(self._xs) - _MARGIN
+        top = (min(self._ys) if highest is None else highest) - above
         return left, top, max(self._xs) + _MARGIN - left, max(self._ys) + _MARGIN - top
 
     def fragment(self) -> str:
@@ -153,8 +173,17 @@ class Canvas:
         return "\n".join([head, *self._lines, *self._boxes, *self._texts, "</svg>\n"])
 
 
+def _light_style() -> str:
+    """Return the style with the light colours in place of the variables."""
+    colours = dict(re.findall(r"(--[a-z]+): (#[0-9a-f]+);", _STYLE.partition("@media")[0]))
+    rest = _STYLE[_STYLE.index("text {") :]
+    for name, colour in colours.items():
+        rest = rest.replace(f"var({name})", colour)
+    return f'\nsvg {{ font: 11px "DejaVu Sans Mono", monospace; }}\n{rest}'
+
+
 def _quoted(text: str) -> str:
-    return f'"{html.escape(text)}"'
+    return f'"{html.escape(plaintext.one_line(text))}"'
 
 
 def _xy(point: Point) -> str:

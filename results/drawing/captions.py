@@ -13,7 +13,7 @@ _MOST_QUEUES = 2
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredDrops:
     """What a run has measured, for a drawing on its page.
 
     Each queue's limit is then written, not only those of bottlenecks. ``drops_packets`` is by the
@@ -23,13 +23,15 @@ class Measured:
     drops_packets: Mapping[str, int] = field(default_factory=dict)
 
 
-def link_caption(link: Link, measured: Measured | None) -> list[str]:
+def link_caption(link: Link, measured: MeasuredDrops | None) -> list[str]:
     """Return the caption of a link between routers."""
     own = [] if link.name in (f"{link.a}-{link.b}", f"{link.b}-{link.a}") else [link.name]
     return [*own, *caption([Hop(link, "forward")], [Hop(link, "reverse")], measured)]
 
 
-def caption(forward: Sequence[Hop], reverse: Sequence[Hop], measured: Measured | None) -> list[str]:
+def caption(
+    forward: Sequence[Hop], reverse: Sequence[Hop], measured: MeasuredDrops | None
+) -> list[str]:
     """Return the caption of equal links; an arrow marks values of one direction."""
     there, back = _summary(forward, measured), _summary(reverse, measured)
     common = [line for line in there if line in back]
@@ -37,7 +39,7 @@ def caption(forward: Sequence[Hop], reverse: Sequence[Hop], measured: Measured |
     return [*common, *ahead, *(f"← {line}" for line in back if line not in there)]
 
 
-def _summary(hops: Sequence[Hop], measured: Measured | None) -> list[str]:
+def _summary(hops: Sequence[Hop], measured: MeasuredDrops | None) -> list[str]:
     channels = [hop.channel for hop in hops]
     delays_ms = [1e3 * channel.delay_s for channel in channels]
     least, most = f"{min(delays_ms):.5g}", f"{max(delays_ms):.5g}"
@@ -45,7 +47,7 @@ def _summary(hops: Sequence[Hop], measured: Measured | None) -> list[str]:
     rates = sorted({channel.rate_bps for channel in channels if channel.rate_bps is not None})
     ends = dict.fromkeys([*rates[:1], *rates[-1:]])
     rate = " to ".join(format_rate(rate_bps) for rate_bps in ends)
-    if any(channel.rate_varies or channel.later_rates for channel in channels):
+    if any(channel.rate_is_mean or channel.later_rates for channel in channels):
         rate = f"~{rate}"
     lines = [f"{rate}, {delay}" if rate else delay]
     lines += _queues(channels, measured)
@@ -54,7 +56,7 @@ def _summary(hops: Sequence[Hop], measured: Measured | None) -> list[str]:
     return lines + policers + losses + _drops(hops, measured)
 
 
-def _queues(channels: Sequence[Channel], measured: Measured | None) -> list[str]:
+def _queues(channels: Sequence[Channel], measured: MeasuredDrops | None) -> list[str]:
     shown = [
         channel
         for channel in channels
@@ -93,6 +95,6 @@ def _loss_text(channel: Channel) -> str:
     return f"{words} {100 * channel.mean_loss:.3g}%"
 
 
-def _drops(hops: Sequence[Hop], measured: Measured | None) -> list[str]:
+def _drops(hops: Sequence[Hop], measured: MeasuredDrops | None) -> list[str]:
     drops = sum(measured.drops_packets.get(hop.name, 0) for hop in hops) if measured else 0
     return [f"{drops} {'drop' if drops == 1 else 'drops'}"] if drops else []

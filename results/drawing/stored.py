@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from orchestrator.kinds.losses.independent import Independent
 from orchestrator.network import Channel, Group, Link, Network, Policer, Queue
-from orchestrator.protocol.qdisc import Qdisc
+from orchestrator.protocol.links.qdisc import Qdisc
 from orchestrator.recording.model import FlowRecord, QueueRecord
+from results.records.links import ChannelSummary, LinkSummary
 
 _HOST = re.compile(r"(?P<group>.+)_(?:src|dst)(?P<number>\d+)")
 """Names of hosts in every topology but ``custom``."""
@@ -19,12 +19,8 @@ _Records = dict[tuple[str, str, str], QueueRecord]
 """Queues and policers by link, direction and role."""
 
 
-_DRAWN = {"delay_s", "rate_bps", "queue_kind", "limit_packets", "limit_bytes", "loss", "bottleneck"}
-"""What of a stored direction of a link is drawn."""
-
-
 def network_of(
-    links: Sequence[Mapping[str, Any]],
+    links: Sequence[LinkSummary],
     flows: Sequence[FlowRecord],
     queues: Sequence[QueueRecord] = (),
 ) -> Network | None:
@@ -33,11 +29,11 @@ def network_of(
     Losses are independent ones with the mean of the run's. What else impairs packets is not known.
 
     Args:
-        links: as ``RunHead.links`` has them.
+        links: those of the run.
         flows: the run's flows, which tell groups of hosts where their names do not.
         queues: the run's queues and policers, which tell rates that change.
     """
-    if not links or not all(_is_whole(link) for link in links):
+    if not links:
         return None
     records: _Records = {(one.link, one.direction, one.role): one for one in queues}
     made = tuple(_link(link, records) for link in links)
@@ -61,36 +57,22 @@ def network_of(
     )
 
 
-def _is_whole(link: Mapping[str, Any]) -> bool:
-    """Tell whether a stored link has all that is drawn; other programs may have written it."""
-    ways = [link.get(way) for way in ("forward", "reverse")]
-    return {"name", "a", "b"} <= link.keys() and all(
-        isinstance(way, Mapping) and way.keys() >= _DRAWN for way in ways
-    )
+def _link(stored: LinkSummary, records: _Records) -> Link:
+    forward = _channel(stored.forward, records, stored.name, "forward")
+    reverse = _channel(stored.reverse, records, stored.name, "reverse")
+    return Link(stored.name, stored.a, stored.b, forward, reverse)
 
 
-def _link(stored: Mapping[str, Any], records: _Records) -> Link:
-    name = str(stored["name"])
-    forward, reverse = (_channel(stored[way], records, name, way) for way in ("forward", "reverse"))
-    return Link(name, str(stored["a"]), str(stored["b"]), forward, reverse)
-
-
-def _channel(
-    stored: Mapping[str, Any],
-    records: _Records,
-    link: str,
-    way: str,
-) -> Channel:
-    limits = stored["limit_packets"], stored["limit_bytes"]
-    kind = stored["queue_kind"]
+def _channel(stored: ChannelSummary, records: _Records, link: str, way: str) -> Channel:
+    kind = stored.queue_kind
     queue, policer = records.get((link, way, "queue")), records.get((link, way, "policer"))
     steps = queue.rate_steps if queue else ()
     return Channel(
-        stored["delay_s"],
-        stored["rate_bps"],
-        Queue(kind, Qdisc(kind), *limits) if kind else None,
-        Independent(probability=stored["loss"]) if stored["loss"] else None,
-        bool(stored["bottleneck"]),
+        stored.delay_s,
+        stored.rate_bps,
+        Queue(kind, Qdisc(kind), stored.limit_packets, stored.limit_bytes) if kind else None,
+        Independent(probability=stored.loss) if stored.loss else None,
+        stored.bottleneck,
         Policer(policer.rate_bps or 0, policer.limit_bytes or 0) if policer else None,
         later_rates=tuple(rate_bps for _time_s, rate_bps in steps),
     )

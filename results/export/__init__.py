@@ -8,9 +8,9 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from results.export.base import FORMATS, Format, export, no_samples
+from results.export.base import FORMATS, ExportFormat, export, no_samples
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
 
-__all__ = ["FORMATS", "Format", "export", "no_samples"]
+__all__ = ["FORMATS", "ExportFormat", "export", "no_samples"]

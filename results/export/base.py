@@ -1,4 +1,4 @@
-"""The declaration of formats, and the writing of files, each complete or not at all."""
+"""The declaration of formats."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from orchestrator.errors import MachineError, UsageError
-from orchestrator.files.temporary import temporary_folder
-from results.stored import StoredRun
+from orchestrator.errors import UsageError
+from orchestrator.files.atomic_writes import write_all
+from results.store.stored import StoredRun
 
 Writer = Callable[[StoredRun, Sequence[Path]], None]
 """Writes a run into new files, one for each of the format's parts."""
 
 
 @dataclass(frozen=True)
-class Format:
+class ExportFormat:
     """A format: its name, the parts it writes beside FILE ('' is FILE itself), its description.
 
     ``without_samples`` tells whether it has something to say of a run that did not end well.
@@ -28,7 +28,7 @@ class Format:
     without_samples: bool = False
 
 
-FORMATS: dict[str, Format] = {}
+FORMATS: dict[str, ExportFormat] = {}
 """Every format by name."""
 
 
@@ -41,7 +41,7 @@ def export_format(
         if name in FORMATS:
             raise TypeError(f"format {name} is registered twice")
         description = write.__doc__ or ""
-        FORMATS[name] = Format(name, tuple(parts), description, write, without_samples)
+        FORMATS[name] = ExportFormat(name, tuple(parts), description, write, without_samples)
         return write
 
     return register
@@ -60,7 +60,7 @@ def export(run: StoredRun, name: str, path: Path, force: bool = False) -> list[P
     chosen = FORMATS[name]
     missing = no_samples(run)
     if missing and not chosen.without_samples:
-        able = ", ".join(key for key, one in FORMATS.items() if one.without_samples)
+        able = ", ".join(key for key, form in FORMATS.items() if form.without_samples)
         raise UsageError(f"{missing}: there is nothing to write as {name}; use {able}")
     targets = [
         path.with_name(f"{path.stem}.{part}{path.suffix}") if part else path
@@ -68,57 +68,6 @@ def export(run: StoredRun, name: str, path: Path, force: bool = False) -> list[P
     ]
     write_all(targets, force, lambda drafts: chosen.write(run, drafts))
     return targets
-
-
-def write_all(
-    targets: Sequence[Path], force: bool, write: Callable[[Sequence[Path]], None]
-) -> None:
-    """Write new files and put them into the places of ``targets``, each complete or not at all.
-
-    Raises:
-        UsageError: one exists already (unless ``force``), or they cannot be written there.
-    """
-    existing = [str(target) for target in targets if target.exists()]
-    if existing and not force:
-        raise UsageError(f"{', '.join(existing)}: exists already and is not overwritten")
-    try:
-        with temporary_folder("export", targets[0].absolute().parent) as folder:
-            drafts = [folder / target.name for target in targets]
-            write(drafts)
-            for draft, target in zip(drafts, targets, strict=True):
-                draft.replace(target)
-    except (OSError, MachineError) as error:
-        raise UsageError(f"{targets[0]}: cannot be written: {error}") from error
-
-
-def write_folder(target: Path, last: str, force: bool, write: Callable[[Path], None]) -> None:
-    """Write a folder that appears complete or not at all.
-
-    ``write`` fills an empty folder. With ``force`` the files of a folder that is there already are
-    replaced one by one, each complete, and the file ``last`` after all others. Other files in it
-    stay.
-
-    Raises:
-        UsageError: it exists already and is not empty (unless ``force``), or cannot be written.
-    """
-    try:
-        there = target.exists() and (not target.is_dir() or any(target.iterdir()))
-        if there and not (force and target.is_dir()):
-            raise UsageError(f"{target}: exists already and is not overwritten")
-        with temporary_folder("export", target.absolute().parent) as folder:
-            draft = folder / "draft"
-            draft.mkdir()
-            write(draft)
-            if not there:
-                draft.replace(target)  # takes the place of an empty folder, too
-                return
-            files = sorted(path for path in draft.rglob("*") if path.is_file())
-            for path in sorted(files, key=lambda path: path == draft / last):
-                place = target / path.relative_to(draft)
-                place.parent.mkdir(parents=True, exist_ok=True)
-                path.replace(place)
-    except (OSError, MachineError) as error:
-        raise UsageError(f"{target}: cannot be written: {error}") from error
 
 
 def no_samples(run: StoredRun) -> str:

@@ -13,8 +13,8 @@ from orchestrator.errors import UsageError
 from orchestrator.units import parse_time
 from results.export.base import export_format
 from results.metrics import METRICS, in_parts, spans
-from results.model import WHOLE
-from results.stored import StoredRun
+from results.records.model import WHOLE
+from results.store.stored import StoredRun
 
 _VERSION = 4
 _LEAST_STEP_S = 0.1
@@ -84,5 +84,7 @@ def _series(
         for suffix, metric, factor, unit in _SERIES:
             values = in_parts(run, METRICS[metric, "flow"], index, spans(run)[WHOLE], number)
             if any(not math.isnan(value) for value in values):
-                known: list[Any] = [None if math.isnan(each) else each * factor for each in values]
+                known: list[Any] = [
+                    None if math.isnan(sample) else sample * factor for sample in values
+                ]
                 yield f"TCP upload::{index + 1}{suffix}", (known, unit, flow.name)

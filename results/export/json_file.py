@@ -12,13 +12,15 @@ from orchestrator.recording.model import (
     QUEUE_DTYPE,
     RECEIVER,
     SENDER,
+    SENDER_STATE_DTYPE,
     TCP_DTYPE,
     TRANSFER_DTYPE,
 )
-from results import documents
+from results.documents import run_document
 from results.export.base import export_format, unit
-from results.samples import Array, listed
-from results.stored import StoredRun
+from results.runs import result
+from results.samples.sample_tables import Array, listed
+from results.store.stored import StoredRun
 
 
 @export_format("json", without_samples=True)
@@ -28,12 +30,12 @@ def write(run: StoredRun, paths: Sequence[Path]) -> None:
     Each column has its unit and values; null is an infinite ssthresh or pacing rate.
     """
     head = run.head
-    document = documents.json_ready(
+    document = run_document.json_ready(
         {
-            **documents.document([run]),
+            **run_document.document([result.of_run(run)]),
             "scenario_text": head.scenario_text,
             "resolved": head.resolved,
-            "network": head.links,
+            "network": [link.document() for link in head.links],
             "git_commit": head.git_commit,
             "provenance": run.provenance,
         }
@@ -50,6 +52,8 @@ def write(run: StoredRun, paths: Sequence[Path]) -> None:
         file.writelines(_joined(_of_flows(run, DATAGRAM_DTYPE.names or (), run.datagrams)))
         file.write('], "transfers": [')
         file.writelines(_joined(_of_flows(run, TRANSFER_DTYPE.names or (), run.transfers)))
+        file.write('], "senders": [')
+        file.writelines(_joined(_of_flows(run, SENDER_STATE_DTYPE.names or (), run.senders)))
         file.write("]}}\n")
 
 
@@ -82,10 +86,10 @@ def _of_flows(
     run: StoredRun, names: Sequence[str], read: Callable[[int, Sequence[str]], dict[str, Array]]
 ) -> Iterator[dict[str, Any]]:
     """Yield what is kept of each flow that has any."""
-    wanted = [name for name in names if name != "flow"]
+    fields = [name for name in names if name != "flow"]
     for index, flow in enumerate(run.flows):
-        columns = read(index, wanted)
-        if len(columns[wanted[0]]):
+        columns = read(index, fields)
+        if len(columns[fields[0]]):
             yield {"flow": flow.name, "columns": _columns(columns, {})}
 
 

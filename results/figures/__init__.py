@@ -8,7 +8,7 @@ drawn, not before. A file whose name begins with an underscore is no kind.
 from __future__ import annotations
 
 from orchestrator.kinds.registry import Kinds
-from results.figures._spec import MOST_FIGURES, FigureSpec, MetricName, ScenarioNames
+from results.figures._spec import MOST_FIGURES, FigureSpec
 
 FIGURES = Kinds(
     "figure",
@@ -17,4 +17,4 @@ FIGURES = Kinds(
 )
 """Every kind of figure by its name."""
 
-__all__ = ["FIGURES", "MOST_FIGURES", "FigureSpec", "MetricName", "ScenarioNames"]
+__all__ = ["FIGURES", "MOST_FIGURES", "FigureSpec"]

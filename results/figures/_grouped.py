@@ -9,15 +9,19 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 
 from orchestrator.kinds.fields import Path
-from results.arrangement import COLOURS
-from results.figures import _labels, _series
+from results.experiment.model import Summary
+from results.experiment.names import MetricName
+from results.figures import _axes, _labels, _series
 from results.figures._canvas import require_distinct
 from results.figures._series import Cell, Series
-from results.figures._spec import MetricName, OfExperiment
+from results.figures._spec import ExperimentFigure
+from results.layout.line_styles import COLOURS
+from results.matrix.axes import Axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from results.figures._canvas import Canvas
     from results.figures._study import Study
 
 GROUP = 0.8
@@ -25,7 +29,7 @@ GROUP = 0.8
 
 
 @dataclass(frozen=True)
-class Groups:
+class CellGroups:
     """The groups' names, the name of what they differ in, and the series of each group's cells.
 
     The cells of a series have an index of their group each. ``apart`` tells that each group is a
@@ -51,7 +55,7 @@ class Groups:
         return GROUP / len(self.series)
 
 
-class GroupedFigure(OfExperiment):
+class GroupedFigure(ExperimentFigure):
     """A figure of groups."""
 
     metric: MetricName = Field(description="the metric, such as `goodput_bps`")
@@ -66,51 +70,48 @@ class GroupedFigure(OfExperiment):
         if self.by is not None:
             yield ("by",), self.by
 
-    def groups(self, study: Study) -> Groups:
+    def groups(self, study: Study) -> CellGroups:
         """Return the groups: the values of an axis, or else the flow entries."""
-        document = self.summary(study, self.metric)
-        found = _series.cells(document, [self.metric], self.of)
+        summary = self.summary(study, self.metric)
+        plotted = _series.cells(summary, [self.metric], self.of)
         if self.by is None and not any(
-            len(_series.values_on(axis, found)) > 1 for axis in document["axes"]
+            len(_series.values_on(axis, plotted)) > 1 for axis in summary.axes
         ):
-            return self._without_axis(found, study.experiment.name)
+            return self._without_axis(summary, plotted)
         axis = (
-            _series.axis_named(document, self.by)
+            _series.axis_named(summary, self.by)
             if self.by is not None
-            else _series.only_axis(document, found)
+            else _series.only_axis(summary, plotted)
         )
-        lines = _series.series(document, found, [axis], self.names)
-        require_distinct([one.name for one in lines])
+        placed = study.placed(plotted, axis)
+        axis = axis.with_values(_series.values_on(axis, placed))
+        lines = _series.series(summary, placed, [axis], self.names)
+        require_distinct([line.name for line in lines])
         texts, title = _labels.tick_labels(axis)
-        return Groups(
+        return CellGroups(
             [self.names.get(text, text) for text in texts],
             title,
-            [(one.name, _placed(axis, one)) for one in lines],
+            [(line.name, _placed(axis, line)) for line in lines],
         )
 
-    def _without_axis(self, found: Sequence[Cell], experiment: str) -> Groups:
-        names = [cell.subject or experiment for cell in found]
-        return Groups(
-            [self.names.get(name, name) for name in names], "", [("", list(enumerate(found)))],
-            apart=True,
-        )  # fmt: skip
+    def _without_axis(self, summary: Summary, plotted: Sequence[Cell]) -> CellGroups:
+        """Return a group for each flow entry and variant: no axis has several values."""
+        experiment = self.names.get(summary.experiment, _labels.plain(summary.experiment))
+        lines = _series.series(summary, plotted, [], self.names)
+        placed = [cell for line in lines for cell in line.cells]
+        names = [line.name or experiment for line in lines for _cell in line.cells]
+        return CellGroups(names, "", [("", list(enumerate(placed)))], apart=True)
 
-    def name_groups(self, panel: Axes, groups: Groups, width_in: float) -> None:
-        """Label the horizontal axis with the groups; long names are turned."""
-        panel.set_xticks(range(len(groups.names)), labels=list(groups.names))
+    def name_groups(self, canvas: Canvas, panel: Axes, groups: CellGroups) -> None:
+        """Label the horizontal axis with the groups."""
+        canvas.grow(_axes.name_ticks(panel, groups.names, canvas.width_in))
         panel.set_xlim(-0.6, len(groups.names) - 0.4)
         panel.grid(visible=False, axis="x")
         panel.tick_params(axis="x", length=0)
-        room = width_in * 0.8 / len(groups.names)
-        if max(len(name) for name in groups.names) * 0.055 > room:
-            panel.tick_params(axis="x", rotation=35)
-            for text in panel.get_xticklabels():
-                text.set_horizontalalignment("right")
-                text.set_rotation_mode("anchor")
         title = self.x_label if self.x_label is not None else groups.title
         panel.set_xlabel(title)
 
 
-def _placed(axis: _series.Axis, series: Series) -> list[tuple[int, Cell]]:
+def _placed(axis: Axis, series: Series) -> list[tuple[int, Cell]]:
     places = [(_series.place(axis, cell), cell) for cell in series.cells]
-    return [(place, cell) for place, cell in places if place is not None]
+    return [(index, cell) for index, cell in places if index is not None]

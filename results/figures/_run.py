@@ -14,12 +14,14 @@ from orchestrator.errors import UsageError
 from orchestrator.kinds.fields import Duration, Path, Time, located
 from orchestrator.recording.model import RECEIVER, SENDER
 from orchestrator.suggestions import suggest
-from results.downsample import min_max_indices
+from results.figures import _labels
 from results.figures._canvas import require_distinct
+from results.figures._frame import set_scale
 from results.figures._spec import FigureSpec, Names
 from results.metrics.base import running
-from results.received import received_bytes
-from results.stored import StoredRun
+from results.samples.downsample import min_max_indices
+from results.samples.received import received_bytes
+from results.store.stored import StoredRun
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,10 +37,13 @@ MOST_EVENTS = 40
 """Most events that are marked. More marks would cover the lines."""
 
 
-class OfRun(FigureSpec):
+class RunFigure(FigureSpec):
     """A figure of one run: that of an id, or of an experiment's only variant."""
 
     source: ClassVar[str] = "RUN"
+
+    explained: ClassVar[str] = ""
+    """What a caption says beside the docstring's first paragraph."""
 
     flow: Names = Field(default_factory=list, description="only these flows or flow entries")
     repetition: int = Field(
@@ -50,10 +55,21 @@ class OfRun(FigureSpec):
     )
 
     @model_validator(mode="after")
-    def _ordered(self) -> OfRun:
+    def _ordered(self) -> RunFigure:
         if self.to is not None and self.from_ >= self.to:
             raise located([(("from",), "must be before `to`")])
         return self
+
+    def caption(self, study: Study) -> str:
+        """Return what a report says below the figure: what it shows, and of which run."""
+        text = " ".join((type(self).__doc__ or "").split("\n\n")[0].split()) + self.explained
+        run = study.drawn
+        if run is None:
+            return text
+        label = _labels.variant_words(run.row.variant)
+        which = f"{label}, " if label else ""
+        repetition, seed = run.row.repetition, run.row.seed
+        return f"{text} Run {run.id}: {which}repetition {repetition}, seed {seed}."
 
     def named_flows(self) -> Iterator[tuple[Path, str]]:
         """Yield the flows that the figure keeps."""
@@ -94,34 +110,35 @@ class OfRun(FigureSpec):
     def label_time(self, panel: Axes, run: StoredRun) -> None:
         """Label the horizontal axis with the time."""
         panel.set_xlim(*self.span_s(run))
+        set_scale(panel.xaxis, "s", 1.0)
         panel.set_xlabel(self.x_label if self.x_label is not None else "Time (s)")
 
 
-class Points(NamedTuple):
+class TimeSeries(NamedTuple):
     """A series over time, in seconds and an SI unit; NaN where it has a gap."""
 
     time_s: Floats
     values: Floats
 
-    def within(self, span_s: tuple[float, float]) -> Points:
+    def within(self, span_s: tuple[float, float]) -> TimeSeries:
         """Return the points of a span, few enough to draw."""
         inside = (self.time_s >= span_s[0]) & (self.time_s <= span_s[1])
         time_s, values = self.time_s[inside], self.values[inside]
         chosen = min_max_indices(values, MOST_POINTS)
-        return Points(time_s[chosen], values[chosen])
+        return TimeSeries(time_s[chosen], values[chosen])
 
 
-def sender(run: StoredRun, flow: int, column: str) -> Points:
+def sender(run: StoredRun, flow: int, column: str) -> TimeSeries:
     """Return a column of a sender's samples while its flow runs; zero is no value."""
     columns = run.tcp_columns(flow, SENDER)
     if not len(columns["time_ns"]):
-        return Points(np.empty(0), np.empty(0))
+        return TimeSeries(np.empty(0), np.empty(0))
     on = running(columns, run.flows[flow])
     values = columns[column][on].astype(np.float64)
-    return Points(columns["time_ns"][on] / 1e9, np.where(values > 0, values, np.nan))
+    return TimeSeries(columns["time_ns"][on] / 1e9, np.where(values > 0, values, np.nan))
 
 
-def goodput_bps(run: StoredRun, flow: int, bin_s: float) -> Points:
+def goodput_bps(run: StoredRun, flow: int, bin_s: float) -> TimeSeries:
     """Return the goodput in bins, each at its middle; between samples bytes come evenly."""
     record = run.flows[flow]
     columns = (
@@ -129,14 +146,29 @@ def goodput_bps(run: StoredRun, flow: int, bin_s: float) -> Points:
     )
     time_s = columns["time_ns"] / 1e9
     if len(time_s) < 2:
-        return Points(np.empty(0), np.empty(0))
+        return TimeSeries(np.empty(0), np.empty(0))
     read = received_bytes(record, columns).astype(np.float64)
     edges = np.arange(math.floor(time_s[0] / bin_s), math.ceil(time_s[-1] / bin_s) + 1) * bin_s
     edges = edges[(edges >= time_s[0] - bin_s / 2) & (edges <= time_s[-1] + bin_s / 2)]
     if len(edges) < 2:
-        return Points(np.empty(0), np.empty(0))
+        return TimeSeries(np.empty(0), np.empty(0))
     grown = np.diff(np.interp(edges, time_s, read))
-    return Points(edges[:-1] + bin_s / 2, grown * 8 / bin_s)
+    return TimeSeries(edges[:-1] + bin_s / 2, grown * 8 / bin_s)
+
+
+def grown(counter: TimeSeries, bin_s: float) -> TimeSeries:
+    """Return by how much a counter grows in bins, each at its middle.
+
+    Growth between two samples belongs to the time of the later one.
+    """
+    if len(counter.time_s) < 2:
+        return TimeSeries(np.empty(0), np.empty(0))
+    steps = np.diff(counter.values)
+    first, last = counter.time_s[0], counter.time_s[-1]
+    edges = np.arange(math.floor(first / bin_s), math.ceil(last / bin_s) + 1) * bin_s
+    # A sample at an edge, to within its rounding, closes the bin before it.
+    counted, _edges = np.histogram(counter.time_s[1:] - bin_s * 1e-6, edges, weights=steps)
+    return TimeSeries(edges[:-1] + bin_s / 2, counted.astype(np.float64))
 
 
 def period_s(run: StoredRun, flows: Sequence[int]) -> float:
@@ -159,7 +191,7 @@ def bin_s(span_s: tuple[float, float], period_s: float) -> float:
 
 def mark_events(panels: Sequence[Axes], run: StoredRun, span_s: tuple[float, float]) -> int:
     """Mark the events of the run; return their number, 0 if there are none or too many to mark."""
-    times = sorted({float(event["applied_s"]) for event in run.provenance.get("events", [])})
+    times = sorted({each.applied_s for each in run.events if each.applied_s is not None})
     shown = [time_s for time_s in times if span_s[0] <= time_s <= span_s[1]]
     if len(shown) > MOST_EVENTS:
         return 0

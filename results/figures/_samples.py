@@ -10,15 +10,15 @@ import numpy.typing as npt
 
 from orchestrator.errors import UsageError
 from orchestrator.protocol.units import nanoseconds
-from orchestrator.recording.model import SENDER
 from orchestrator.suggestions import suggest
 from results.figures import _series
-from results.metrics.base import Span, running, within
-from results.stored import StoredRun
+from results.metrics.base import Span
+from results.metrics.regular import on_grid
+from results.store.stored import StoredRun
 
 if TYPE_CHECKING:
-    from results.axes import Where
     from results.figures._study import Study
+    from results.matrix.axes import Where
 
 SampleName = Literal["rtt", "transfers"]
 
@@ -47,20 +47,20 @@ def pooled(
         UsageError: there is no such flow entry, or no run.
     """
     chosen = study.runs(where)
-    varying = _series.varying_axes([each.variant for each in chosen])
-    found: dict[tuple[str, str], list[Floats]] = {}
+    apart = _series.distinguishing([variant_runs.variant for variant_runs in chosen])
+    parts_of: dict[tuple[str, str], list[Floats]] = {}
     known: set[str] = set()
     incomplete = 0
-    for each in chosen:
-        variant = ", ".join(_series.variant_parts(varying, each.variant, names))
-        for row in each.runs:
+    for variant_runs in chosen:
+        variant = ", ".join(_series.variant_parts(apart, variant_runs.variant, names))
+        for row in variant_runs.runs:
             run = study.load(row)
             known |= set(run.entries)
             for index, entry in enumerate(run.entries):
                 if not entries or entry in entries:
                     values, missing = _values(run, index, sample)
                     incomplete += missing
-                    found.setdefault((entry, variant), []).append(values)
+                    parts_of.setdefault((entry, variant), []).append(values)
     for entry in entries:
         if entry not in known:
             raise UsageError(
@@ -69,9 +69,9 @@ def pooled(
             )
     if incomplete:
         study.note(f"left out: transfers that were not complete at the end of a run ({incomplete})")
-    together = {key: np.sort(np.concatenate(parts)) for key, parts in found.items()}
+    together = {key: np.sort(np.concatenate(parts)) for key, parts in parts_of.items()}
     filled = {key: values for key, values in together.items() if len(values)}
-    several = len({entry for entry, _variant in filled}) > 1 or not varying
+    several = len({entry for entry, _variant in filled}) > 1 or not apart
     return [
         (", ".join(filter(None, (names.get(entry, entry) if several else "", variant))), values)
         for (entry, variant), values in filled.items()
@@ -82,12 +82,8 @@ def _values(run: StoredRun, flow: int, sample: SampleName) -> tuple[Floats, int]
     """Return (a flow's samples after the warm-up in seconds, number of incomplete transfers)."""
     span = Span(run.warmup_s, run.duration_s)
     if sample == "rtt":
-        columns = run.tcp_columns(flow, SENDER)
-        if not len(columns["time_ns"]):
-            return np.empty(0), 0
-        chosen = within(columns["time_ns"], span) & running(columns, run.flows[flow])
-        rtts = columns["rtt_us"]
-        return np.asarray(rtts[chosen & (rtts > 0)] / 1e6, np.float64), 0
+        rtts_us = on_grid(run, flow, span, ["rtt_us"]).sampled("rtt_us")
+        return np.asarray(rtts_us[rtts_us > 0] / 1e6, np.float64), 0
     columns = run.transfer_columns(flow)
     begun = columns["start_ns"] >= nanoseconds(span.from_s)
     complete = np.isfinite(columns["end_ns"])

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
-from orchestrator.errors import UsageError
 from orchestrator.kinds.fields import Path, Strict
-from orchestrator.suggestions import suggest
-from orchestrator.units import listed, shortened, shown
-from results.arrangement import Of
-from results.axes import Where
+from orchestrator.units import shortened, shown
+from results.experiment.model import Summary
+from results.experiment.names import ScenarioNames
+from results.figures._frame import FigureFrame, HeightIn, Place, quantity, reference
 from results.figures._style import FONT
+from results.layout.series import Of
+from results.matrix.axes import Where
 
 if TYPE_CHECKING:
-    from results.axes import Axis
     from results.figures._canvas import Canvas
     from results.figures._study import Study
 
@@ -42,18 +41,7 @@ def _file(name: str) -> str:
     suffix = PurePath(name).suffix.removeprefix(".")
     if suffix not in FORMATS:
         raise ValueError(
-            f"{shown(name)} has no valid suffix; valid: {', '.join(f'.{one}' for one in FORMATS)}"
-        )
-    return name
-
-
-def _metric(name: str) -> str:
-    from results.metrics import METRICS
-
-    valid = list(dict.fromkeys(one for one, _scope in METRICS))
-    if name not in valid:
-        raise ValueError(
-            f"there is no metric {shown(name)}{suggest(name, valid)}; valid: {', '.join(valid)}"
+            f"{shown(name)} has no valid suffix; valid: {', '.join(f'.{form}' for form in FORMATS)}"
         )
     return name
 
@@ -99,9 +87,6 @@ FileName = Annotated[
 ]
 """A name of a figure's file, without folders."""
 
-MetricName = Annotated[str, AfterValidator(_metric)]
-"""The name of a metric of ``results.metrics``."""
-
 Names = Annotated[
     list[str],
     BeforeValidator(one_or_several),
@@ -110,68 +95,39 @@ Names = Annotated[
 """A list of names; a single one may stand for itself."""
 
 
-@dataclass(frozen=True)
-class ScenarioNames:
-    """The names that a figure of a scenario may use: of its axes, flow entries and windows."""
-
-    axes: Sequence[Axis]
-    entries: Sequence[str]
-    windows: Sequence[str]
-
-    def flow_faults(self, path: Path, name: str) -> Iterator[tuple[Path, str]]:
-        """Yield the fault of a flow or flow entry that is not there."""
-        yield from _name_faults(path, "flow entry", name, self.entries)
-
-    def window_faults(self, path: Path, name: str) -> Iterator[tuple[Path, str]]:
-        """Yield the fault of a window that is not there."""
-        yield from _name_faults(path, "window", name, self.windows)
-
-    def axis_faults(self, path: Path, name: str) -> Iterator[tuple[Path, str]]:
-        """Yield the fault of an axis that is not there."""
-        from results.axes import named
-
-        try:
-            named(name, self.axes)
-        except UsageError as error:
-            yield path, str(error)
-
-    def where_faults(self, where: Where) -> Iterator[tuple[Path, str]]:
-        """Yield the fault of a condition, or of the values by axis."""
-        from results.conditions import of_variants
-
-        if not isinstance(where, str):
-            for axis, value in where.items():
-                yield from self.value_faults(("where", axis), axis, value)
-            return
-        try:
-            of_variants(where, self.axes)
-        except ValueError as error:
-            yield ("where",), str(error)
-
-    def value_faults(self, path: Path, name: str, value: object) -> Iterator[tuple[Path, str]]:
-        """Yield the fault of an axis, or of a value on it, that is not there."""
-        from results.axes import named
-        from results.axes import shown as written
-
-        try:
-            axis = named(name, self.axes)
-        except UsageError as error:
-            yield path, str(error)
-            return
-        valid = [written(one) for one in axis.values]
-        if written(value) not in valid:
-            yield (
-                path,
-                f"{axis.label} has no value {written(value)}; its values are {', '.join(valid)}",
-            )
+def _reference(written: str) -> str:
+    _words(reference(written).label)
+    return written
 
 
-def _name_faults(
-    path: Path, what: str, name: str, valid: Sequence[str]
-) -> Iterator[tuple[Path, str]]:
-    if name not in valid and name.partition("[")[0] not in valid:
-        hint = suggest(name, valid)
-        yield path, f"there is no {what} {shown(name)}{hint}; defined: {listed(valid) or 'none'}"
+def _references(value: object) -> object:
+    """Return numbers as texts, and a single one as a list."""
+    given = value if isinstance(value, list) else [value]
+    return [
+        str(item) if isinstance(item, int | float) and not isinstance(item, bool) else item
+        for item in given
+    ]
+
+
+References = Annotated[
+    list[Annotated[str, AfterValidator(_reference)]],
+    BeforeValidator(_references),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": ["string", "number"]},
+                {"type": "array", "items": {"type": ["string", "number"]}},
+            ],
+            "examples": ["50%=fair share"],
+        }
+    ),
+]
+"""Values, each with a label after ``=``; a single one may stand for itself."""
+
+END_NAMES = ("from", "to")
+
+INTERVALS = "Bars are 95% confidence intervals (Student's t over runs)"
+SINGLE = "Each value is of a single run and has no interval"
 
 
 class FigureSpec(Strict, ABC):
@@ -192,8 +148,42 @@ class FigureSpec(Strict, ABC):
     names: dict[str, Words] = Field(
         default_factory=dict, description="other words for names in the legend and on axes"
     )
+    legend: dict[str, Words] = Field(
+        default_factory=dict,
+        description="other words for whole entries of the legend, by what stands there without",
+    )
     x_label: Words | None = Field(default=None, description="the horizontal axis's label")
     y_label: Words | None = Field(default=None, description="the vertical axis's label")
+    height: HeightIn | None = Field(
+        default=None, description="height of the figure, such as `60mm` or `2.4in`"
+    )
+    x_from: Place | None = Field(
+        default=None,
+        description="least value on the horizontal axis, with a unit (`10mbit`) or in that shown",
+    )
+    x_to: Place | None = Field(default=None, description="largest value on the horizontal axis")
+    y_from: Place | None = Field(default=None, description="least value on the vertical axis")
+    y_to: Place | None = Field(default=None, description="largest value on the vertical axis")
+    reference: References = Field(
+        default_factory=list,
+        description="horizontal lines at these values, each `VALUE` or `VALUE=LABEL` with a label "
+        "for the legend",
+    )
+    reference_x: References = Field(
+        default_factory=list, description="vertical lines, in the same way"
+    )
+
+    def frame(self) -> FigureFrame:
+        """Return what the user sets around the content."""
+        ends: dict[tuple[Any, Any], Any] = {
+            (which, end): getattr(self, f"{which}_{end}") for which in "xy" for end in END_NAMES
+        }
+        return FigureFrame(
+            self.height,
+            {axis_end: quantity(value) for axis_end, value in ends.items() if value is not None},
+            {"y": [*map(reference, self.reference)], "x": [*map(reference, self.reference_x)]},
+            self.legend,
+        )
 
     @abstractmethod
     def draw(self, canvas: Canvas, study: Study) -> None:
@@ -202,6 +192,11 @@ class FigureSpec(Strict, ABC):
         Raises:
             UsageError: the runs do not have what the figure shows.
         """
+
+    def caption(self, study: Study) -> str:
+        """Return what a report says below the figure; ``study`` is what it was drawn from."""
+        text = " ".join((type(self).__doc__ or "").split("\n\n")[0].split())
+        return f"{text} Each value is of {study.repetitions()}."
 
     def named_axes(self) -> Iterator[tuple[Path, str]]:
         """Yield (path of the key, axis) for each axis that it names beside ``where``."""
@@ -226,7 +221,7 @@ class FigureSpec(Strict, ABC):
             yield from names.window_faults(path, name)
 
 
-class OfExperiment(FigureSpec):
+class ExperimentFigure(FigureSpec):
     """A figure of values over repetitions."""
 
     flow: Names = Field(default_factory=list, description="only these flow entries")
@@ -236,7 +231,7 @@ class OfExperiment(FigureSpec):
     )
     window: str | None = Field(default=None, description="the metrics of this window")
 
-    def summary(self, study: Study, *metrics: str, parts: int = 0) -> dict[str, Any]:
+    def summary(self, study: Study, *metrics: str, parts: int = 0) -> Summary:
         """Return the study's summary of what the figure keeps; with ``parts``, with drifts."""
         return study.summary(metrics, self.where, self.flow, self.window, parts)
 

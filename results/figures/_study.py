@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from orchestrator.errors import UsageError
-from results import left_out
-from results.arrangement import Point
-from results.axes import Where, axes, conditions, varying
-from results.experiments import Experiment
-from results.model import WHOLE, RunRow
-from results.store import Store
-from results.stored import StoredRun
+from results.experiment import coverage
+from results.experiment.experiments import Experiment
+from results.experiment.left_out import LeftOut
+from results.experiment.model import HasInterval, Summary
+from results.experiment.observations import ValueSelection, observe
+from results.experiment.summary import summarise
+from results.layout.arrangement import MeanPoint
+from results.layout.series import Cell, cells
+from results.matrix.axes import Axis, Where, axes, conditions, differing
+from results.records.model import WHOLE, RunRow, Variant
+from results.store.store import Store
+from results.store.stored import StoredRun
 
 _ANY_METRIC = "goodput_bps"
 
@@ -24,25 +29,39 @@ _REASONS = {
 """Why runs are left out, by their names in a summary."""
 
 
-class Chosen(NamedTuple):
+class ChosenVariant(NamedTuple):
     """A variant and the runs of it that count."""
 
-    variant: Mapping[str, Any]
+    variant: Variant
     runs: Sequence[RunRow]
 
 
 class Study:
     """An experiment of an open store. ``notes`` says what a figure leaves out.
 
-    ``named`` is the run that the user named, if it was not an experiment. It counts although it
-    may be unfaithful, which a note then says.
+    ``shown`` counts the runs of each value that a figure has asked for, and ``drawn`` is the run
+    that it is of. ``only`` are conditions on variants, beside those of figures. ``named`` is the
+    run that the user named, if it was not an experiment. It counts although it may be unfaithful,
+    which a note then says. With ``has_caption`` the figure's caption is shown, too, so that no note
+    repeats that no value has an interval.
     """
 
-    def __init__(self, store: Store, experiment: Experiment, named: RunRow | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        experiment: Experiment,
+        named: RunRow | None = None,
+        only: Sequence[str] = (),
+        has_caption: bool = False,
+    ) -> None:
         self.store = store
         self.experiment = experiment
         self.named = named
+        self.only = tuple(only)
+        self.has_caption = has_caption
         self.notes: list[str] = []
+        self.shown: list[int] = []
+        self.drawn: StoredRun | None = None
 
     def summary(
         self,
@@ -51,8 +70,8 @@ class Study:
         entries: Sequence[str] = (),
         window: str | None = None,
         parts: int = 0,
-    ) -> dict[str, Any]:
-        """Return the summary of the metrics; see ``results.summary``.
+    ) -> Summary:
+        """Return the summary of the metrics; see ``results.experiment.summary``.
 
         ``where`` keeps variants, and ``entries`` keeps flow entries. With ``parts``, the number of
         parts of the window, it says which means still drift.
@@ -60,30 +79,58 @@ class Study:
         Raises:
             UsageError: the experiment has no such axis, value, window or flow entry.
         """
-        from results.observations import ValueSelection
-        from results.summary import summarise
-
         names = tuple(dict.fromkeys(metrics))
-        wanted = ValueSelection(
-            names, window or WHOLE, conditions(where), tuple(entries), parts=parts
+        selection = ValueSelection(
+            names, window or WHOLE, (*conditions(where), *self.only), tuple(entries), parts=parts
         )
-        document = summarise(self.store, self.experiment, wanted)
-        self._note_left_out(left_out.of_rows(document["rows"]))
-        return document
+        summary = summarise(self.store, self.experiment, selection)
+        self.shown = [
+            metric.n for row in summary.rows for metric in row.metrics.values()
+            if metric.mean is not None
+        ]  # fmt: skip
+        self._note_left_out(summary.left_out)
+        self._note_parts(summary, names)
+        return summary
 
-    def _note_left_out(self, numbers: left_out.Numbers) -> None:
+    def _note_parts(self, summary: Summary, names: Sequence[str]) -> None:
+        """Note which metrics no run has, and how many means are of a part of the runs."""
+        for name in summary.without_values:
+            self.note(f"{name}: no run has a value")
+        for name in names:
+            means = [cell.metrics[name] for cell in cells(summary, [name])]
+            texts = [text for mean in means if (text := coverage.words(mean))]
+            if texts:
+                example = f"such as {texts[0]}" if len(texts) > 1 else texts[0]
+                self.note(f"{name}: {len(texts)} of {len(means)} means are of a part: {example}")
+
+    def _note_left_out(self, left_out: LeftOut) -> None:
         """Note how many runs are left out, by reason."""
-        for reason, number in numbers.items():
+        for reason, number in left_out.numbers.items():
             if number:
                 self.note(f"left out: {number} run{'s' * (number > 1)} {_REASONS[reason]}")
 
-    def note_single(self, metrics: Sequence[Mapping[str, Any]]) -> None:
+    def placed(self, plotted: Sequence[Cell], *axes: Axis) -> list[Cell]:
+        """Return the cells with a place on the axes, and note how many have none.
+
+        Raises:
+            UsageError: none has a place.
+        """
+        there = [cell for cell in plotted if all(axis.path in cell.variant for axis in axes)]
+        without = f"no value of {' or '.join(axis.label for axis in axes)}"
+        if not there:
+            raise UsageError(f"no variant can be drawn: they have {without}")
+        if len(there) < len(plotted):
+            number = len(plotted) - len(there)
+            self.note(f"not drawn: {number} of {len(plotted)} means, whose variants have {without}")
+        return there
+
+    def note_single(self, metrics: Sequence[HasInterval]) -> None:
         """Note how many of the values that a figure shows are of one run, without an interval."""
-        number = sum(one.get("low") is None for one in metrics)
-        if number:
+        number = sum(metric.low is None for metric in metrics)
+        if number and not (self.has_caption and number == len(metrics)):
             self.note(f"no interval: {number} of {len(metrics)} values are of a single run")
 
-    def note_signs(self, points: Sequence[Point]) -> None:
+    def note_signs(self, points: Sequence[MeanPoint]) -> None:
         """Note how many means of a figure have which sign."""
         signs = [sign for point in points for sign in point.signs]
         for sign in dict.fromkeys(signs):
@@ -94,14 +141,12 @@ class Study:
         if text not in self.notes:
             self.notes.append(text)
 
-    def runs(self, where: Where) -> list[Chosen]:
+    def runs(self, where: Where) -> list[ChosenVariant]:
         """Return the variants with the runs that count, in the order of the axes.
 
         Raises:
             UsageError: there are no such runs.
         """
-        from results.observations import ValueSelection, observe
-
         if self.named is not None:
             if where:
                 raise UsageError(
@@ -109,20 +154,21 @@ class Study:
                     f"{self.named.id} is a run"
                 )
             return [self._named(self.named)]
-        wanted = ValueSelection((_ANY_METRIC,), where=conditions(where))
-        groups, _axes = observe(self.store, self.experiment, wanted)
-        self._note_left_out(left_out.total(group.left_out.numbers for group in groups))
-        found = [Chosen(group.variant, group.runs) for group in groups if group.runs]
-        if not found:
+        selection = ValueSelection((_ANY_METRIC,), where=(*conditions(where), *self.only))
+        groups, _axes = observe(self.store, self.experiment, selection)
+        self._note_left_out(sum((group.left_out for group in groups), LeftOut()))
+        variants = [ChosenVariant(group.variant, group.runs) for group in groups if group.runs]
+        self.shown = [len(variant.runs) for variant in variants]
+        if not variants:
             raise UsageError(f"{self.experiment.name} has no faithful run to draw from")
-        return found
+        return variants
 
-    def _named(self, row: RunRow) -> Chosen:
+    def _named(self, row: RunRow) -> ChosenVariant:
         if row.status != "ok":
             raise UsageError(f"run {row.id} is {row.status}: it has no samples to draw")
         if row.verdict == "unfaithful":
             self.note(f"run {row.id} is unfaithful: `orchestrator show {row.id}` says why")
-        return Chosen(row.variant, [row])
+        return ChosenVariant(row.variant, [row])
 
     def run(self, where: Where, repetition: int) -> StoredRun:
         """Return the only run that the conditions and the repetition leave.
@@ -130,24 +176,35 @@ class Study:
         Raises:
             UsageError: they leave none, or several.
         """
-        found = self.runs(where)
+        chosen = self.runs(where)
         if self.named is not None:
-            return self.load(self.named)
-        if len(found) > 1:
-            there = varying(axes([dict(each.variant) for each in found]))
+            self.drawn = self.load(self.named)
+            return self.drawn
+        if len(chosen) > 1:
+            variants = [dict(variant.variant) for variant in chosen]
+            there = differing(axes(variants), variants)
             (example,) = conditions({there[0].label: there[0].values[0]})
             raise UsageError(
-                f"{self.experiment.name} has {len(found)} variants, and this figure is of one run: "
-                f"keep one by `where`, such as {example} "
+                f"{self.experiment.name} has {len(chosen)} variants, and this figure is of one "
+                f"run: keep one by `where`, such as {example} "
                 f"(axes: {', '.join(axis.label for axis in there)})"
             )
-        rows = [row for row in found[0].runs if row.repetition == repetition]
+        rows = [row for row in chosen[0].runs if row.repetition == repetition]
         if not rows:
-            valid = ", ".join(str(row.repetition) for row in found[0].runs)
+            valid = ", ".join(str(row.repetition) for row in chosen[0].runs)
             raise UsageError(
                 f"{self.experiment.name} has no faithful repetition {repetition}; there are {valid}"
             )
-        return self.load(rows[-1])
+        self.drawn = self.load(rows[-1])
+        return self.drawn
+
+    def repetitions(self) -> str:
+        """Return how many runs a value is of, such as ``5 runs`` or ``3 to 5 runs``."""
+        counts = sorted(set(self.shown))
+        if not counts:
+            return "no run"
+        text = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else f"{counts[0]}"
+        return f"{text} run{'s' * (counts[-1] > 1)}"
 
     def load(self, row: RunRow) -> StoredRun:
         """Return a run whose samples can be read."""

@@ -4,7 +4,7 @@ Colours are those of the dashboard's light style, so a line has the same one on 
 figure. Their hues are after Okabe and Ito (https://jfly.uni-koeln.de/color/). Lightness was chosen
 so that all eight differ for eyes without one kind of cones, that each stands out from white, and
 that the first four differ in grey. Each line also has its own dashes and markers, each bar its own
-hatch. tests/unit/web/test_colours.py has the limits.
+hatch. tests/unit/web/charts/test_colours.py has the limits.
 """
 
 from __future__ import annotations
@@ -22,11 +22,14 @@ SALT = "tcp-orchestrator"
 FONT = "STIXGeneral"
 """A font like Times, which comes with matplotlib."""
 
+TICK_SIZE = 7
+"""Size of the labels of ticks in points."""
+
 MAP = "cividis"
 """A colour map whose lightness grows evenly, for all kinds of colour vision."""
 
 
-class Line(NamedTuple):
+class PlotStyle(NamedTuple):
     """How a line, or the bars of one series, look; ``edge`` is of a bar's outline and hatch."""
 
     color: str
@@ -37,14 +40,14 @@ class Line(NamedTuple):
 
 
 LINES = (
-    Line("#126fab", "-", "o", ""),
-    Line("#dc6d1c", (0, (5, 1.5)), "s", "////"),
-    Line("#195939", (0, (1, 1.2)), "^", "....", "white"),
-    Line("#5c165c", (0, (5, 1.5, 1, 1.5)), "D", "\\\\\\\\", "white"),
-    Line("#72550f", (0, (3, 1, 1, 1, 1, 1)), "v", "xxxx", "white"),
-    Line("#0e9ec5", (0, (8, 2)), "P", "----"),
-    Line("#4b535d", (0, (2, 1)), "X", "||||", "white"),
-    Line("#734bdc", (0, (8, 1.5, 1, 1.5, 1, 1.5)), "*", "++++"),
+    PlotStyle("#126fab", "-", "o", ""),
+    PlotStyle("#dc6d1c", (0, (5, 1.5)), "s", "////"),
+    PlotStyle("#195939", (0, (1, 1.2)), "^", "....", "white"),
+    PlotStyle("#5c165c", (0, (5, 1.5, 1, 1.5)), "D", "\\\\\\\\", "white"),
+    PlotStyle("#72550f", (0, (3, 1, 1, 1, 1, 1)), "v", "xxxx", "white"),
+    PlotStyle("#0e9ec5", (0, (8, 2)), "P", "----"),
+    PlotStyle("#4b535d", (0, (2, 1)), "X", "||||", "white"),
+    PlotStyle("#734bdc", (0, (8, 1.5, 1, 1.5, 1, 1.5)), "*", "++++"),
 )
 
 _SETTINGS: dict[Any, Any] = {
@@ -52,8 +55,8 @@ _SETTINGS: dict[Any, Any] = {
     "mathtext.fontset": "stix",
     "font.size": 8,
     "axes.labelsize": 8,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
+    "xtick.labelsize": TICK_SIZE,
+    "ytick.labelsize": TICK_SIZE,
     "legend.fontsize": 7,
     "legend.title_fontsize": 7,
     "axes.linewidth": 0.6,

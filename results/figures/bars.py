@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
-from results.figures import _axes
+from results.figures import _axes, _labels
 from results.figures._canvas import Canvas, line
 from results.figures._grouped import GroupedFigure
 from results.figures._series import ends
+from results.figures._spec import INTERVALS, SINGLE
+from results.layout.series import known
 
 if TYPE_CHECKING:
     from results.figures._study import Study
@@ -23,6 +25,13 @@ class BarsFigure(GroupedFigure):
 
     kind: Literal["bars"] = Field(description="means as bars")
 
+    def caption(self, study: Study) -> str:
+        """Return the metric, what a bar is, and the kind of its interval."""
+        several = any(count > 1 for count in study.shown)
+        means = f"Means over {study.repetitions()}. " if several else ""
+        text = INTERVALS.replace("Bars", "Thin bars") if several else SINGLE
+        return f"{_labels.metric_title(self.metric)}. {means}{text}."
+
     def draw(self, canvas: Canvas, study: Study) -> None:
         """Draw a bar with its interval for each value."""
         from matplotlib.patheffects import withStroke
@@ -32,22 +41,23 @@ class BarsFigure(GroupedFigure):
             cell.metrics[self.metric] for _name, cells in groups.series for _group, cell in cells
         ]
         panel = canvas.panel()
-        limits = [value for one in shown for value in ends(one)]
+        limits = [value for metric in shown for value in ends(metric)]
         divisor = _axes.metric_axis(panel, self.metric, limits, self.y_label)
         if self.log_y:
             _axes.log_scale(panel, "y", limits)
         handles: list[Any] = []
         for index, (_name, cells) in enumerate(groups.series):
-            looks = [line(groups.look(index, group)) for group, _cell in cells]
+            styles = [line(groups.look(index, group)) for group, _cell in cells]
             estimates = [cell.metrics[self.metric] for _group, cell in cells]
-            means = [one["mean"] / divisor for one in estimates]
-            intervals = [[edge / divisor for edge in ends(one)] for one in estimates]
+            means = [known(metric) / divisor for metric in estimates]
+            intervals = [[edge / divisor for edge in ends(metric)] for metric in estimates]
             places = [groups.place(index, group) for group, _cell in cells]
             handles.append(
                 panel.bar(
                     places, means, width=0.9 * groups.width,
-                    color=[look.color for look in looks], edgecolor=[look.edge for look in looks],
-                    linewidth=0.5, hatch=[look.hatch for look in looks],
+                    color=[style.color for style in styles],
+                    edgecolor=[style.edge for style in styles],
+                    linewidth=0.5, hatch=[style.hatch for style in styles],
                 )
             )  # fmt: skip
             interval = panel.errorbar(
@@ -62,5 +72,5 @@ class BarsFigure(GroupedFigure):
                 part.set_path_effects([withStroke(linewidth=2.1, foreground="white")])
         study.note_single(shown)
         _axes.from_zero([panel])
-        self.name_groups(panel, groups, canvas.width_in)
+        self.name_groups(canvas, panel, groups)
         canvas.legend(handles, [name for name, _cells in groups.series])

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import Field
+import numpy as np
+from pydantic import Field, PrivateAttr
 
 from orchestrator.errors import UsageError
 from orchestrator.kinds.fields import Path
-from results.figures import _labels, _series, _style
+from results.experiment.model import HasInterval
+from results.experiment.names import MetricName
+from results.figures import _axes, _labels, _series, _style
 from results.figures._canvas import Canvas
-from results.figures._spec import MetricName, OfExperiment
+from results.figures._spec import SINGLE, ExperimentFigure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from results.figures._study import Study
 
+HEAT_SHARE = 0.65
+"""About the part of the figure's width that the cells have, beside labels and the colour bar."""
+
+_NAME_IN = 0.7
+"""Width of a line of a name beside the cells."""
+
 _CELL_IN = 0.26
 """Least width of a cell that has its value written in it."""
 
 
-class HeatmapFigure(OfExperiment):
+class HeatmapFigure(ExperimentFigure):
     """Means over two axes of the matrix, as colours and numbers, of one flow entry or of runs."""
 
     kind: Literal["heatmap"] = Field(description="means over two axes")
@@ -31,59 +40,93 @@ class HeatmapFigure(OfExperiment):
         description="the horizontal and the vertical axis, by their paths or the ends of them"
     )
 
+    _widest: str = PrivateAttr(default="")
+
     def named_axes(self) -> Iterator[tuple[Path, str]]:
         """Yield the two axes, and those of conditions."""
         yield from super().named_axes()
         yield from ((("by", index), axis) for index, axis in enumerate(self.by))
 
+    def caption(self, study: Study) -> str:
+        """Return the metric, what it is shown of, and how wide its intervals are."""
+        title = _labels.metric_title(self.metric)
+        if not self._widest:
+            return f"{title}. {SINGLE}."
+        return f"{title}: means over {study.repetitions()}. {self._widest}"
+
     def draw(self, canvas: Canvas, study: Study) -> None:
         """Draw a cell for each pair of values."""
-        import numpy as np
-
-        document = self.summary(study, self.metric)
-        found = _series.cells(document, [self.metric], self.of)
-        across, up = (_series.axis_named(document, name) for name in self.by)
-        if across["path"] == up["path"]:
+        summary = self.summary(study, self.metric)
+        plotted = _series.cells(summary, [self.metric], self.of)
+        across, up = (_series.axis_named(summary, name) for name in self.by)
+        if across.path == up.path:
             raise UsageError(f"by: {self.by[0]} and {self.by[1]} are the same axis")
-        rest = _series.series(document, found, [across, up], {})
+        plotted = study.placed(plotted, across, up)
+        across, up = (axis.with_values(_series.values_on(axis, plotted)) for axis in (across, up))
+        rest = _series.series(summary, plotted, [across, up], {})
         if len(rest) > 1:
-            names = ", ".join(one.name for one in rest)
+            names = ", ".join(series.name for series in rest)
             raise UsageError(f"a heat map shows one of {names}: keep one by flow, where or `of`")
-        means = np.full((len(up["values"]), len(across["values"])), np.nan)
-        for cell in found:
+        means = np.full((len(up.values), len(across.values)), np.nan)
+        for cell in plotted:
             x, y = _series.place(across, cell), _series.place(up, cell)
             if x is not None and y is not None:
-                means[y, x] = cell.metrics[self.metric]["mean"]
+                means[y, x] = cell.metrics[self.metric].mean
         known = means[np.isfinite(means)].tolist()
         divisor, unit = _labels.scale(_labels.metric_unit(self.metric), known)
+        self._widest = _widest([cell.metrics[self.metric] for cell in plotted], divisor, unit)
         panel = canvas.panel()
         image = panel.imshow(means / divisor, cmap=_style.MAP, origin="lower", aspect="auto")
         panel.grid(visible=False)
         for which, axis, label in (("x", across, self.x_label), ("y", up, self.y_label)):
-            _name_values(panel, which, axis, label)
+            texts, title = _labels.tick_labels(axis)
+            shown = [self.names.get(text, text) for text in texts]
+            _name_values(canvas, panel, which, shown)
+            (panel.set_xlabel if which == "x" else panel.set_ylabel)(
+                label if label is not None else title
+            )
         bar = canvas.figure.colorbar(image, ax=panel)
         bar.set_label(_labels.with_unit(_labels.metric_title(self.metric), unit))
         bar.outline.set_linewidth(0.6)
-        if canvas.width_in * 0.65 / len(across["values"]) >= _CELL_IN:
+        if canvas.width_in * HEAT_SHARE / len(across.values) >= _CELL_IN:
             _write_values(panel, image, means / divisor)
 
 
-def _name_values(panel: Axes, which: str, axis: _series.Axis, label: str | None) -> None:
-    texts, title = _labels.tick_labels(axis)
-    set_ticks = panel.set_xticks if which == "x" else panel.set_yticks
-    set_ticks(range(len(texts)), labels=texts)
+def _name_values(canvas: Canvas, panel: Axes, which: str, names: Sequence[str]) -> None:
+    if which == "x":
+        canvas.grow(_axes.name_ticks(panel, names, HEAT_SHARE * canvas.width_in))
+    else:
+        folded = [_axes.folded_name(name, _NAME_IN) for name in names]
+        panel.set_yticks(range(len(names)), labels=folded)
     panel.tick_params(axis=which, length=0)  # type: ignore[arg-type]
-    (panel.set_xlabel if which == "x" else panel.set_ylabel)(label if label is not None else title)
 
 
 def _write_values(panel: Axes, image: Any, means: Any) -> None:
     """Write each mean into its cell, with three digits, in black or white."""
-    import numpy as np
-
     for (y, x), mean in np.ndenumerate(means):
         if np.isfinite(mean):
             dark = image.norm(mean) < 0.5
             panel.text(
-                x, y, f"{mean:.3g}", ha="center", va="center", fontsize=6,
+                x, y, _digits(mean), ha="center", va="center", fontsize=6,
                 color="white" if dark else "black",
             )  # fmt: skip
+
+
+def _widest(metrics: Sequence[HasInterval], divisor: float, unit: str) -> str:
+    """Return a sentence on the widest interval; empty if no value has one."""
+    halves = [
+        (metric.high - metric.low) / 2
+        for metric in metrics
+        if metric.low is not None and metric.high is not None
+    ]
+    if not halves:
+        return ""
+    half = _digits(max(halves) / divisor)
+    return (
+        f"The widest 95% interval is ± {half}{f' {unit}' if unit else ''} (Student's t over runs)."
+    )
+
+
+def _digits(mean: float) -> str:
+    """Return a mean with three digits, also of 1 (1.00) and of 1234 (1234)."""
+    return f"{mean:.0f}" if abs(mean) >= 100 else f"{mean:#.3g}"

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from orchestrator.errors import UsageError
 from results.figures import _run
 from results.figures._canvas import Canvas, line
-from results.figures._run import OfRun
+from results.figures._frame import set_scale
+from results.figures._run import RunFigure
 
 if TYPE_CHECKING:
     from results.figures._study import Study
@@ -19,13 +20,22 @@ _RATIO = 0.9
 """Height by width: both axes are equally long."""
 
 
-class PhaseFigure(OfRun):
+class PhaseFigure(RunFigure):
     """The cwnd of one flow against that of another, at the times of common samples.
 
     On the dashed line both windows are equal.
     """
 
+    explained: ClassVar[str] = " On the dashed line both windows are equal."
+
     kind: Literal["phase"] = Field(description="the cwnd of two flows against each other")
+
+    _times_s: tuple[float, float] = PrivateAttr(default=(0.0, 0.0))
+
+    def caption(self, study: Study) -> str:
+        """Return what the figure shows, of which run, and when it begins and ends."""
+        first_s, last_s = self._times_s
+        return f"{super().caption(study)} It is from {first_s:g} s to {last_s:g} s."
 
     def draw(self, canvas: Canvas, study: Study) -> None:
         """Draw the way of the windows, from the begin to the end."""
@@ -43,15 +53,18 @@ class PhaseFigure(OfRun):
         )
         low, high = self.span_s(run)
         inside = (common >= low) & (common <= high)
+        inside &= np.isfinite(first.values[at_first]) & np.isfinite(second.values[at_second])
         x, y = first.values[at_first][inside], second.values[at_second][inside]
         if not len(x):
             raise UsageError(f"run {run.id} has no common samples of the two flows to draw")
         canvas.figure.set_figheight(canvas.figure.get_figwidth() * _RATIO)
         panel = canvas.panel()
         panel.set_aspect("equal", adjustable="box")
-        look = line(0)
-        panel.plot(x, y, color=look.color, linewidth=0.6, alpha=0.8)
-        largest = 1.05 * float(max(np.nanmax(x), np.nanmax(y)))
+        for axis in (panel.xaxis, panel.yaxis):
+            set_scale(axis, "segments", 1.0)
+        style = line(0)
+        panel.plot(x, y, color=style.color, linewidth=0.6, alpha=0.8)
+        largest = 1.05 * float(max(x.max(), y.max()))
         panel.plot(
             [0, largest], [0, largest], color="#606060", linestyle=(0, (4, 2)), linewidth=0.8
         )
@@ -66,6 +79,5 @@ class PhaseFigure(OfRun):
             name = run.flows[flow].name
             text = f"cwnd of {self.names.get(name, name)} (segments)"
             put(label if label is not None else text)
-        canvas.legend(
-            [begin, end], [f"begin ({common[inside][0]:g} s)", f"end ({common[inside][-1]:g} s)"]
-        )
+        self._times_s = (float(common[inside][0]), float(common[inside][-1]))
+        canvas.legend([begin, end], ["begin", "end"])

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
 from pydantic import Field
 
-from results.figures import _axes, _series
+from results.experiment.names import MetricName
+from results.figures import _axes, _labels, _series
 from results.figures._canvas import Canvas, line, require_distinct
-from results.figures._spec import MetricName, OfExperiment
+from results.figures._spec import ExperimentFigure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +23,7 @@ LEAST_RUNS = 3
 """Two points lie on a line, and give no ellipse."""
 
 
-class TradeoffFigure(OfExperiment):
+class TradeoffFigure(ExperimentFigure):
     """Throughput against delay: the mean of each series as a point, its runs as an ellipse.
 
     The ellipse has one standard deviation of the bivariate normal distribution with the runs'
@@ -34,15 +36,28 @@ class TradeoffFigure(OfExperiment):
     delay: MetricName = Field(default="rtt_mean_s", description="the horizontal metric")
     from_zero: bool = Field(default=False, description="begin the vertical axis at zero")
 
+    def caption(self, study: Study) -> str:
+        """Return both metrics, what a point is of, and what an ellipse is."""
+        metric, delay = _labels.metric_title(self.metric), _labels.in_sentence(self.delay)
+        ellipses = (
+            " Ellipses are one standard deviation of the runs."
+            if max(study.shown, default=0) >= LEAST_RUNS
+            else ""
+        )
+        return (
+            f"{metric} against {delay}: means over {study.repetitions()}.{ellipses} "
+            "Better is up and right."
+        )
+
     def draw(self, canvas: Canvas, study: Study) -> None:
         """Draw a point and an ellipse for each series."""
-        document = self.summary(study, self.metric, self.delay)
-        found = _series.cells(document, [self.metric, self.delay], self.of)
-        lines = _series.series(document, found, [], self.names)
-        require_distinct([one.name for one in lines])
+        summary = self.summary(study, self.metric, self.delay)
+        plotted = _series.cells(summary, [self.metric, self.delay], self.of)
+        lines = _series.series(summary, plotted, [], self.names)
+        require_distinct([series.name for series in lines])
         panel = canvas.panel()
         values = {
-            name: [value for cell in found for value in cell.metrics[name]["values"]]
+            name: [value for cell in plotted for value in cell.metrics[name].values]
             for name in (self.metric, self.delay)
         }
         x_divisor = _axes.metric_axis(
@@ -50,8 +65,8 @@ class TradeoffFigure(OfExperiment):
         )
         y_divisor = _axes.metric_axis(panel, self.metric, values[self.metric], self.y_label)
         handles, flat = [], 0
-        for index, one in enumerate(lines):
-            (cell,) = one.cells
+        for index, series in enumerate(lines):
+            (cell,) = series.cells
             pairs = [(x / x_divisor, y / y_divisor) for x, y in self._pairs(cell)]
             handles.append(_point(panel, index, pairs))
             if len(pairs) >= LEAST_RUNS:
@@ -63,15 +78,15 @@ class TradeoffFigure(OfExperiment):
         panel.invert_xaxis()
         if self.from_zero:
             _axes.from_zero([panel])
-        canvas.legend(handles, [one.name for one in lines])
+        canvas.legend(handles, [series.name for series in lines])
 
     def _pairs(self, cell: Cell) -> list[tuple[float, float]]:
         """Return (delay, throughput) of each run that has both."""
         delay, rate = cell.metrics[self.delay], cell.metrics[self.metric]
-        rates = dict(zip(rate["runs"], rate["values"], strict=True))
+        rates = dict(zip(rate.runs, rate.values, strict=True))
         return [
             (value, rates[run])
-            for run, value in zip(delay["runs"], delay["values"], strict=True)
+            for run, value in zip(delay.runs, delay.values, strict=True)
             if run in rates
         ]
 
@@ -81,27 +96,26 @@ def _mean(values: list[float]) -> float:
 
 
 def _point(panel: Axes, index: int, pairs: list[tuple[float, float]]) -> Any:
-    look = line(index)
+    style = line(index)
     (handle,) = panel.plot(
         [_mean([x for x, _y in pairs])], [_mean([y for _x, y in pairs])],
-        color=look.color, marker=look.marker, linestyle="none", markersize=4.5,
+        color=style.color, marker=style.marker, linestyle="none", markersize=4.5,
     )  # fmt: skip
     return handle
 
 
 def _ellipse(panel: Axes, index: int, pairs: list[tuple[float, float]]) -> None:
     """Draw the ellipse of one standard deviation, by the eigenvectors of the covariance."""
-    import numpy as np
     from matplotlib.patches import Ellipse
 
-    look = line(index)
+    style = line(index)
     squares, vectors = np.linalg.eigh(np.cov(np.array(pairs).T))
     widths = 2 * np.sqrt(np.maximum(squares, 0.0))
     shape = Ellipse(
         (_mean([x for x, _y in pairs]), _mean([y for _x, y in pairs])),
         width=float(widths[1]), height=float(widths[0]),
         angle=math.degrees(math.atan2(vectors[1, 1], vectors[0, 1])),
-        facecolor=(look.color, 0.18), edgecolor=look.color, linestyle=look.dashes, linewidth=0.9,
+        facecolor=(style.color, 0.18), edgecolor=style.color, linestyle=style.dashes, linewidth=0.9,
     )  # fmt: skip
     panel.add_patch(shape)
     panel.autoscale_view()

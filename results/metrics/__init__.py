@@ -11,10 +11,10 @@ import pkgutil
 
 from results.metrics.base import (
     METRICS,
-    Column,
     Metric,
     RunData,
     Span,
+    TableColumn,
     channel,
     columns_of,
     compute,
@@ -31,10 +31,10 @@ for _module in pkgutil.iter_modules(__path__):
 
 __all__ = [
     "METRICS",
-    "Column",
     "Metric",
     "RunData",
     "Span",
+    "TableColumn",
     "channel",
     "columns_of",
     "compute",

@@ -16,16 +16,18 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Literal, Protocol, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import FlowRecord, QueueRecord
-from orchestrator.windows import Window
-from results.model import WHOLE, Number, Values, WindowMetrics
-from results.samples import Array, Columns
+from results.metrics.regular import SENDING, TOLERANCE_NS, RegularRun
+from results.metrics.run_data import RunData as RunData
+from results.metrics.run_data import Span as Span
+from results.records.model import WHOLE, Number, Values, WindowMetrics
+from results.samples.sample_tables import Array, Columns
 
 Scope = Literal["run", "flow", "link"]
 
@@ -42,67 +44,12 @@ Format = Literal["rate", "time", "percent", "number"]
 
 _FORMATS: dict[str, Format] = {"bit/s": "rate", "s": "time"}
 
-TOLERANCE_NS = 10_000
-"""A sample that is taken at most this long after an edge counts as taken at the edge."""
-
-# include/net/tcp_states.h: the states in which a sender may wait for an acknowledgement of data.
-_SENDING = (1, 4, 8, 9, 11)  # ESTABLISHED, FIN_WAIT1, CLOSE_WAIT, LAST_ACK, CLOSING
-
-
-@dataclass(frozen=True)
-class Span:
-    """The time a metric is computed over, in seconds since the start of traffic."""
-
-    from_s: float
-    to_s: float
-
-    @property
-    def length_s(self) -> float:
-        """Length in seconds."""
-        return self.to_s - self.from_s
-
-
-class RunData(Protocol):
-    """The data of a run from which metrics are computed, before or after it is stored."""
-
-    @property
-    def duration_s(self) -> float:
-        """Simulated time with traffic."""
-
-    @property
-    def warmup_s(self) -> float:
-        """Time left out of the metrics of the whole run."""
-
-    @property
-    def windows(self) -> Sequence[Window]:
-        """Named parts of the time with metrics of their own."""
-
-    @property
-    def flows(self) -> Sequence[FlowRecord]:
-        """The flows by index."""
-
-    @property
-    def queues(self) -> Sequence[QueueRecord]:
-        """The qdiscs by index."""
-
-    def tcp_columns(self, flow: int, endpoint: int) -> Columns:
-        """Return the samples of one end of a flow."""
-
-    def queue_columns(self, queue: int) -> Columns:
-        """Return the samples of a qdisc."""
-
-    def datagram_columns(self, flow: int) -> Columns:
-        """Return the samples of a UDP flow; none of any other."""
-
-    def transfer_columns(self, flow: int) -> Columns:
-        """Return the transfers of a flow that makes many; none of any other."""
-
 
 Function = Callable[[RunData, Sequence[int], Span], Number | None]
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """A metric's place in a short table; columns are sorted by ``position``.
 
     ``in_text`` False keeps the column out of text output, which has less room than a page.
@@ -123,7 +70,9 @@ class Metric:
 
     ``averages`` tells that the value over a span is about the mean of the values over its parts, so
     that a drift within the span can be seen in them. ``counts`` tells that all values are integers,
-    as the function's annotation says. ``columns`` are those of the scope. A metric without columns
+    as the function's annotation says. ``finished`` names the metrics that count the cases that
+    ended by the end of the run, and all cases, where only ended cases have a value; else it is
+    empty. ``columns`` are those of the scope. A metric without columns
     appears where all metrics do: in ``show``, in comparisons, in the run page's list of all
     metrics, in JSON and in exports.
     """
@@ -138,7 +87,8 @@ class Metric:
     format: Format
     averages: bool = False
     counts: bool = False
-    columns: tuple[Column, ...] = ()
+    finished: tuple[()] | tuple[str, str] = ()
+    columns: tuple[TableColumn, ...] = ()
 
 
 METRICS: dict[tuple[str, Scope], Metric] = {}
@@ -154,11 +104,13 @@ def metric(
     title: str | None = None,
     shown_as: Format | None = None,
     averages: bool = False,
-    columns: Sequence[Column] = (),
+    finished: tuple[()] | tuple[str, str] = (),
+    columns: Sequence[TableColumn] = (),
 ) -> Callable[[Function], Function]:
     """Register the decorated function as a metric at those scopes; its docstring defines it.
 
-    ``title`` defaults to words made of the name, ``shown_as`` to what suits the unit.
+    ``title`` defaults to words made of the name, ``shown_as`` to what suits the unit. The others
+    are those of :class:`Metric`.
 
     Raises:
         TypeError: there is no docstring, the metric is registered already, or a column belongs to
@@ -181,6 +133,7 @@ def metric(
                 format=shown_as or _FORMATS.get(unit, "number"),
                 averages=averages,
                 counts=function.__annotations__.get("return") == "int | None",
+                finished=finished,
                 columns=tuple(one for one in columns if SCOPE_OF[one.table] == scope),
             )  # fmt: skip
         return function
@@ -200,18 +153,18 @@ def _title(name: str) -> str:
 
 def of_scope(scope: Scope) -> list[Metric]:
     """Return the metrics of a scope, in the order of registration."""
-    return [one for one in METRICS.values() if one.scope == scope]
+    return [entry for entry in METRICS.values() if entry.scope == scope]
 
 
-def columns_of(table: Table, in_text: bool = False) -> list[tuple[Column, Metric]]:
+def columns_of(table: Table, in_text: bool = False) -> list[tuple[TableColumn, Metric]]:
     """Return a short table's columns from left to right, ``in_text`` those of text output only."""
-    found = [
-        (column, one)
-        for one in METRICS.values()
-        for column in one.columns
+    pairs = [
+        (column, entry)
+        for entry in METRICS.values()
+        for column in entry.columns
         if column.table == table and (column.in_text or not in_text)
     ]
-    return sorted(found, key=lambda pair: pair[0].position)
+    return sorted(pairs, key=lambda pair: pair[0].position)
 
 
 def channel(queue: QueueRecord) -> str:
@@ -244,7 +197,8 @@ def empty(data: RunData) -> dict[str, WindowMetrics]:
 
 def compute(data: RunData) -> dict[str, WindowMetrics]:
     """Return every metric of the run by window name, the whole run under WHOLE."""
-    return {window: _compute_span(data, span) for window, span in spans(data).items()}
+    regular = RegularRun.of(data)
+    return {window: _compute_span(regular, span) for window, span in spans(data).items()}
 
 
 def expected(data: RunData) -> set[tuple[str, str]]:
@@ -259,11 +213,11 @@ def _compute_span(data: RunData, span: Span) -> WindowMetrics:
 
     def values(scope: Scope, chosen: dict[str, list[int]]) -> Values:
         return {
-            one.name: _finite(one.function(data, chosen[one.subject], span))
-            if span.length_s > 0 and chosen[one.subject]
+            entry.name: _finite(entry.function(data, chosen[entry.subject], span))
+            if span.length_s > 0 and chosen[entry.subject]
             else None
-            for one in METRICS.values()
-            if one.scope == scope
+            for entry in METRICS.values()
+            if entry.scope == scope
         }
 
     return WindowMetrics(
@@ -276,7 +230,7 @@ def _compute_span(data: RunData, span: Span) -> WindowMetrics:
 
 
 def in_parts(
-    data: RunData, one: Metric, subject: int | None, span: Span, number: int
+    data: RunData, of_metric: Metric, subject: int | None, span: Span, number: int
 ) -> list[float]:
     """Return a metric in ``number`` equal parts of a span, NaN where it has no value.
 
@@ -285,10 +239,13 @@ def in_parts(
     if subject is not None:
         chosen = [subject]
     else:
-        chosen = list(range(len(data.flows))) if one.subject == "flow" else _bottlenecks(data)
+        chosen = list(range(len(data.flows))) if of_metric.subject == "flow" else _bottlenecks(data)
+    data = RegularRun.of(data)
     edges = np.linspace(span.from_s, span.to_s, number + 1).tolist()
     values = [
-        _finite(one.function(data, chosen, Span(*edge))) if chosen and span.length_s > 0 else None
+        _finite(of_metric.function(data, chosen, Span(*edge)))
+        if chosen and span.length_s > 0
+        else None
         for edge in pairwise(edges)
     ]
     return [math.nan if value is None else float(value) for value in values]
@@ -314,12 +271,12 @@ def link_indices(data: RunData) -> dict[str, int]:
 
     For a channel with a policer and no queue it is the policer's index.
     """
-    found: dict[str, int] = {}
+    indices: dict[str, int] = {}
     for role in ("queue", "policer"):
         for index, queue in enumerate(data.queues):
             if queue.role == role:
-                found.setdefault(channel(queue), index)
-    return found
+                indices.setdefault(channel(queue), index)
+    return indices
 
 
 def of_channel(data: RunData, link: int, role: str) -> list[int]:
@@ -356,7 +313,7 @@ def within(times_ns: Array, span: Span) -> npt.NDArray[np.bool_]:
 def running(columns: Columns, flow: FlowRecord) -> npt.NDArray[np.bool_]:
     """Mark the samples of a sender taken while its flow runs."""
     times_ns = columns["time_ns"]
-    runs: npt.NDArray[np.bool_] = np.isin(columns["state"], _SENDING)
+    runs: npt.NDArray[np.bool_] = np.isin(columns["state"], SENDING)
     runs &= times_ns >= nanoseconds(flow.start_s) - TOLERANCE_NS
     if flow.stop_s is not None:
         runs &= times_ns <= nanoseconds(flow.stop_s) + TOLERANCE_NS

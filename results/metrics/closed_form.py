@@ -19,14 +19,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from orchestrator.recording.model import SENDER
-from results.metrics.base import RunData, Span, edge_ns, metric
+from results.metrics.base import RunData, Span, metric
 from results.metrics.loss import flow_loss_ratio
 from results.metrics.retransmission import sent
-from results.metrics.rtt import rtt_mean
-
-_NO_RTT_US = 2**32 - 1
-"""The value of tcpi_min_rtt before the first sample."""
+from results.metrics.rtt import kernel_minima_us, rtt_mean
 
 
 @metric("reno_form_ratio", unit="1", subject="flow", scopes=("flow",))
@@ -67,10 +63,8 @@ def _odds_of_loss(data: RunData, flows: Sequence[int], span: Span) -> float | No
 
 
 def _least_rtt_s(data: RunData, flow: int, span: Span) -> float | None:
-    columns = data.tcp_columns(flow, SENDER)
-    least_us = columns["min_rtt_us"][columns["time_ns"] <= edge_ns(span.to_s)]
-    known = least_us[(least_us > 0) & (least_us < _NO_RTT_US)]
-    return float(known.min()) / 1e6 if len(known) else None
+    known_us = kernel_minima_us(data, flow, Span(0.0, span.to_s))
+    return int(known_us.min()) / 1e6 if len(known_us) else None
 
 
 def _segments_per_s(data: RunData, flows: Sequence[int], span: Span) -> float | None:

@@ -7,12 +7,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.protocol.sampling_schedule import DIGEST_NS
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import RECEIVER, FlowRecord
-from results.metrics.base import TOLERANCE_NS, RunData, Span, metric, within
+from results.metrics.base import RunData, Span, metric, within
 from results.metrics.fairness import is_on
-from results.received import received_bytes
-from results.samples import Array, Columns
+from results.metrics.regular import TOLERANCE_NS
+from results.samples.received import received_bytes
+from results.samples.sample_tables import Array, Columns
 
 _DELTA = 0.1
 _LEAST_INTERVAL_S = 1.0
@@ -28,7 +30,7 @@ def convergence_time(data: RunData, flows: Sequence[int], span: Span) -> float |
     2.3. There two flows reach the shares (1 + delta) / 2 and (1 - delta) / 2. Here each of n flows
     has a share from (1 - 0.1) / n to (1 + 0.1) / n of the sum of their goodputs. A goodput is that
     over one second, or over ten of the longest base RTTs if that is more. The time ends where the
-    first such interval begins, at the resolution of the samples. It counts from the beginning of
+    first such interval begins, at a resolution of 100 ms. It counts from the beginning of
     the span if all flows had started before: a window gives the time after an event. The flows are
     those of Jain's index. None when there are fewer than two of them, when no link carries all of
     them, when one has no goodput, or when they do not converge within the span.
@@ -68,9 +70,10 @@ def _share_a_link(flows: Sequence[FlowRecord]) -> bool:
 def _begins_ns(
     receivers: Sequence[Columns], start_ns: int, interval_ns: int, span: Span
 ) -> npt.NDArray[np.int64]:
-    """Return when intervals begin that end with a sample within the span, in ns."""
+    """Return when intervals begin that end within the span at a multiple of 100 ms, in ns."""
     times = [columns["time_ns"][within(columns["time_ns"], span)] for columns in receivers]
-    begins: npt.NDArray[np.int64] = np.unique(np.concatenate(times)) - interval_ns
+    ends_ns = np.unique(np.concatenate(times))
+    begins: npt.NDArray[np.int64] = ends_ns[ends_ns % DIGEST_NS == 0] - interval_ns
     return np.maximum(begins[begins >= start_ns - TOLERANCE_NS], start_ns)
 
 

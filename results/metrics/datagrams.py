@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from results.metrics.base import Column, RunData, Span, growth, last_before, metric
-from results.samples import Array
+from results.metrics.base import RunData, Span, TableColumn, growth, last_before, metric
+from results.samples.sample_tables import Array
 
 
 @metric(
@@ -16,7 +16,7 @@ from results.samples import Array
     unit="packets",
     subject="flow",
     scopes=("flow",),
-    columns=(Column("udp", 20, "sent"),),
+    columns=(TableColumn("udp", 20, "sent"),),
 )
 def sent_packets(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     """Datagrams that a UDP source sent, at times from the span's begin to before its end."""
@@ -28,7 +28,7 @@ def sent_packets(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     unit="packets",
     subject="flow",
     scopes=("flow",),
-    columns=(Column("udp", 30, "received"),),
+    columns=(TableColumn("udp", 30, "received"),),
 )
 def received_packets(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     """Datagrams of a UDP flow received within the span; copies of one count once."""
@@ -40,7 +40,7 @@ def received_packets(data: RunData, flows: Sequence[int], span: Span) -> int | N
     unit="packets",
     subject="flow",
     scopes=("flow",),
-    columns=(Column("udp", 45, "reordered", in_text=False),),
+    columns=(TableColumn("udp", 45, "reordered", in_text=False),),
 )
 def reordered_packets(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     """Datagrams of a UDP flow that came behind one sent later (RFC 4737 section 3.3)."""
@@ -58,7 +58,7 @@ def duplicate_packets(data: RunData, flows: Sequence[int], span: Span) -> int | 
     unit="s",
     subject="flow",
     scopes=("flow",),
-    columns=(Column("udp", 60, "mean"),),
+    columns=(TableColumn("udp", 60, "mean"),),
 )
 def one_way_delay_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Mean one-way delay (RFC 7679) of a UDP flow's datagrams that came within the span.
@@ -75,7 +75,7 @@ def one_way_delay_mean(data: RunData, flows: Sequence[int], span: Span) -> float
     unit="s",
     subject="flow",
     scopes=("flow",),
-    columns=(Column("udp", 50, "delay min"),),
+    columns=(TableColumn("udp", 50, "delay min"),),
 )
 def one_way_delay_min(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Least one-way delay (RFC 7679) of a UDP flow's datagrams that came within the span."""
@@ -88,7 +88,7 @@ def one_way_delay_min(data: RunData, flows: Sequence[int], span: Span) -> float 
     unit="s",
     subject="flow",
     scopes=("flow",),
-    columns=(Column("udp", 70, "max"),),
+    columns=(TableColumn("udp", 70, "max"),),
 )
 def one_way_delay_max(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Largest one-way delay (RFC 7679) of a UDP flow's datagrams that came within the span."""
@@ -115,7 +115,7 @@ def one_way_delay_deviation(data: RunData, flows: Sequence[int], span: Span) -> 
     unit="s",
     subject="flow",
     scopes=("flow",),
-    columns=(Column("udp", 80, "jitter"),),
+    columns=(TableColumn("udp", 80, "jitter"),),
 )
 def jitter(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Mean absolute change of the one-way delay from one datagram of a UDP flow to the next.

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from orchestrator.recording.model import RECEIVER, SENDER
-from results.metrics.base import Column, RunData, Span, growth, metric
-from results.received import received_bytes
+from results.metrics.base import RunData, Span, TableColumn, growth, metric
+from results.samples.received import received_bytes
 
 _SYN_SENT = 2  # include/net/tcp_states.h
 
@@ -20,10 +20,10 @@ _SYN_SENT = 2  # include/net/tcp_states.h
     scopes=("run", "flow"),
     averages=True,
     columns=(
-        Column("run", 20, "goodput", in_text=False),
-        Column("runs", 10, "goodput"),
-        Column("tcp", 10, "goodput"),
-        Column("udp", 10, "goodput"),
+        TableColumn("run", 20, "goodput", in_text=False),
+        TableColumn("runs", 10, "goodput"),
+        TableColumn("tcp", 10, "goodput"),
+        TableColumn("udp", 10, "goodput"),
     ),
 )
 def goodput(data: RunData, flows: Sequence[int], span: Span) -> float | None:

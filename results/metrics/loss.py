@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from results.metrics.base import Column, RunData, Span, metric, of_channel, queue_growth
+from results.metrics.base import RunData, Span, TableColumn, metric, of_channel, queue_growth
 from results.metrics.datagrams import datagram_growth
 from results.metrics.retransmission import sent
 from results.metrics.utilisation import busiest
@@ -16,7 +16,7 @@ from results.metrics.utilisation import busiest
     subject="flow",
     scopes=("flow",),
     shown_as="percent",
-    columns=(Column("udp", 40, "loss ratio"),),
+    columns=(TableColumn("udp", 40, "loss ratio"),),
 )
 def flow_loss_ratio(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Of TCP, data segments lost / data segments sent, estimated at the sender.
@@ -48,8 +48,8 @@ def flow_loss_ratio(data: RunData, flows: Sequence[int], span: Span) -> float | 
     scopes=("run", "link"),
     shown_as="percent",
     columns=(
-        Column("run", 40, "loss ratio"),
-        Column("link", 5, "loss ratio", in_text=False),
+        TableColumn("run", 40, "loss ratio"),
+        TableColumn("link", 5, "loss ratio", in_text=False),
     ),
 )
 def loss_ratio(data: RunData, links: Sequence[int], span: Span) -> float | None:

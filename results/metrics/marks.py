@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from results.metrics.base import Column, RunData, Span, metric, queue_growth
+from results.metrics.base import RunData, Span, TableColumn, metric, queue_growth
 from results.metrics.utilisation import busiest
 
 
@@ -13,7 +13,7 @@ from results.metrics.utilisation import busiest
     unit="packets",
     subject="link",
     scopes=("link",),
-    columns=(Column("link", 30, "marks", where_not_zero=True),),
+    columns=(TableColumn("link", 30, "marks", where_not_zero=True),),
 )
 def marks_packets(data: RunData, links: Sequence[int], span: Span) -> int | None:
     """Packets the queue marked CE (RFC 3168), as the kernel counts them.
@@ -48,20 +48,27 @@ def mark_ratio(data: RunData, links: Sequence[int], span: Span) -> float | None:
 def early_drops_packets(data: RunData, links: Sequence[int], span: Span) -> int | None:
     """Packets that the queue's algorithm dropped although the queue was not full.
 
-    RFC 7567 section 4.2 (active queue management). None where the kind does not count them apart.
+    RFC 7567 section 4.2 (active queue management). 0 for a drop-tail queue. None where the kind
+    does not count them apart.
     """
     drops = queue_growth(data, links[0], "drops", span)
-    overflow = _statistic_growth(data, links[0], "overflow_drops", span)
+    overflow = _overflow_drops(data, links[0], span)
     return None if drops is None or overflow is None else drops - overflow
 
 
 @metric("overflow_drops_packets", unit="packets", subject="link", scopes=("link",))
 def overflow_drops_packets(data: RunData, links: Sequence[int], span: Span) -> int | None:
-    """Packets the queue dropped because it was full.
+    """Packets the queue dropped because it was full: all drops of a drop-tail queue.
 
-    None where the kind does not count them apart; a drop-tail queue has no others.
+    None where the kind does not count them apart.
     """
-    return _statistic_growth(data, links[0], "overflow_drops", span)
+    return _overflow_drops(data, links[0], span)
+
+
+def _overflow_drops(data: RunData, queue: int, span: Span) -> int | None:
+    if data.queues[queue].kind == "droptail":
+        return queue_growth(data, queue, "drops", span)
+    return _statistic_growth(data, queue, "overflow_drops", span)
 
 
 def _statistic_growth(data: RunData, queue: int, name: str, span: Span) -> int | None:

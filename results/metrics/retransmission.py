@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.recording.model import SENDER
-from results.metrics.base import Column, RunData, Span, growth, metric
+from results.metrics.base import RunData, Span, TableColumn, growth, metric
 
 
 @metric(
@@ -13,7 +13,7 @@ from results.metrics.base import Column, RunData, Span, growth, metric
     unit="segments",
     subject="flow",
     scopes=("run", "flow"),
-    columns=(Column("tcp", 60, "retransmits"),),
+    columns=(TableColumn("tcp", 60, "retransmits"),),
 )
 def retransmitted_segments(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     """Retransmitted segments: growth of tcpi_total_retrans.
@@ -30,8 +30,8 @@ def retransmitted_segments(data: RunData, flows: Sequence[int], span: Span) -> i
     scopes=("run", "flow"),
     shown_as="percent",
     columns=(
-        Column("run", 50, "retransmission ratio", in_text=False),
-        Column("tcp", 70, "retransmission ratio", in_text=False),
+        TableColumn("run", 50, "retransmission ratio", in_text=False),
+        TableColumn("tcp", 70, "retransmission ratio", in_text=False),
     ),
 )
 def retransmission_ratio(data: RunData, flows: Sequence[int], span: Span) -> float | None:

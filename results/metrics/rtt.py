@@ -1,14 +1,23 @@
-"""Smoothed round-trip times of the sending kernel."""
+"""Smoothed round-trip times of the sending kernel, on the metrics' grid.
+
+The grid has a period of one smallest base RTT of the run, so no round trip changes the RTT unseen.
+It does not depend on what the scenario samples.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from orchestrator.recording.model import SENDER
-from results.metrics.base import Column, RunData, Span, metric, running, within
+from results.metrics.base import RunData, Span, TableColumn, metric, within
+from results.metrics.regular import on_grid
+
+_NO_RTT_US = 2**32 - 1
+"""The value of tcpi_min_rtt before the first sample."""
 
 
 @metric(
@@ -16,12 +25,31 @@ from results.metrics.base import Column, RunData, Span, metric, running, within
     unit="s",
     subject="flow",
     scopes=("run", "flow"),
-    columns=(Column("tcp", 25, "RTT min", in_text=False),),
+    columns=(TableColumn("tcp", 25, "RTT min", in_text=False),),
 )
 def rtt_min(data: RunData, flows: Sequence[int], span: Span) -> float | None:
-    """Smallest sampled tcpi_rtt (smoothed RTT, RFC 6298) while the flow runs."""
+    """Smallest tcpi_rtt (smoothed RTT, RFC 6298) on the metrics' grid while the flow runs.
+
+    The smallest RTT that the kernel itself measured is ``rtt_min_kernel_s``.
+    """
     rtts = _rtts(data, flows, span)
-    return float(rtts.min()) if len(rtts) else None
+    return int(rtts.us.min()) / 1e6 if len(rtts.us) else None
+
+
+@metric("rtt_min_kernel_s", unit="s", subject="flow", scopes=("run", "flow"))
+def rtt_min_kernel(data: RunData, flows: Sequence[int], span: Span) -> float | None:
+    """Smallest tcpi_min_rtt, the kernel's own minimum, at the samples every 100 ms in the span.
+
+    Each covers up to 300 s before it (net.ipv4.tcp_min_rtt_wlen), so also time before the span. It
+    is the least RTT of single segments, while ``rtt_min_s`` is of smoothed RTTs.
+    """
+    least = [
+        int(known_us.min())
+        for flow in flows
+        for known_us in [kernel_minima_us(data, flow, span)]
+        if len(known_us)
+    ]
+    return min(least) / 1e6 if least else None
 
 
 @metric(
@@ -30,22 +58,23 @@ def rtt_min(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     subject="flow",
     scopes=("run", "flow"),
     averages=True,
-    columns=(Column("tcp", 30, "RTT mean"),),
+    columns=(TableColumn("tcp", 30, "RTT mean"),),
 )
 def rtt_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
-    """Mean of the samples of tcpi_rtt (smoothed RTT, RFC 6298) while the flow runs.
+    """Mean of tcpi_rtt (smoothed RTT, RFC 6298) on the metrics' grid while the flow runs.
 
-    Of a run the mean of the samples of all flows.
+    Of a run the mean over the readings of all flows.
     """
     rtts = _rtts(data, flows, span)
-    return float(rtts.mean()) if len(rtts) else None
+    if not len(rtts.us):
+        return None
+    return int((rtts.us * rtts.counts).sum()) / int(rtts.counts.sum()) / 1e6
 
 
 @metric("rtt_p50_s", unit="s", subject="flow", scopes=("run", "flow"))
 def rtt_p50(data: RunData, flows: Sequence[int], span: Span) -> float | None:
-    """Median of the samples of tcpi_rtt while the flow runs, a percentile as in RFC 2330 11.3."""
-    rtts = _rtts(data, flows, span)
-    return percentile(rtts, 0.50)
+    """Median of tcpi_rtt on the metrics' grid while the flow runs, as in RFC 2330 11.3."""
+    return _rtts(data, flows, span).percentile_s(0.50)
 
 
 @metric(
@@ -53,11 +82,11 @@ def rtt_p50(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     unit="s",
     subject="flow",
     scopes=("run", "flow"),
-    columns=(Column("tcp", 40, "RTT p95"),),
+    columns=(TableColumn("tcp", 40, "RTT p95"),),
 )
 def rtt_p95(data: RunData, flows: Sequence[int], span: Span) -> float | None:
-    """95th percentile (RFC 2330 11.3) of the samples of tcpi_rtt while the flow runs."""
-    return percentile(_rtts(data, flows, span), 0.95)
+    """95th percentile (RFC 2330 11.3) of tcpi_rtt on the metrics' grid while the flow runs."""
+    return _rtts(data, flows, span).percentile_s(0.95)
 
 
 @metric(
@@ -65,10 +94,10 @@ def rtt_p95(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     unit="s",
     subject="flow",
     scopes=("run", "flow"),
-    columns=(Column("tcp", 50, "RTT max"),),
+    columns=(TableColumn("tcp", 50, "RTT max"),),
 )
 def rtt_max(data: RunData, flows: Sequence[int], span: Span) -> float | None:
-    """Largest sampled tcpi_rtt (smoothed RTT, RFC 6298) while the flow runs.
+    """Largest tcpi_rtt (smoothed RTT, RFC 6298) on the metrics' grid while the flow runs.
 
     For the whole run the warm-up counts, too, because slow start fills the queue. Congestion
     avoidance may not fill a long queue again within minutes. For a window only its own time counts.
@@ -76,7 +105,7 @@ def rtt_max(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     if span == Span(data.warmup_s, data.duration_s):
         span = Span(0.0, data.duration_s)
     rtts = _rtts(data, flows, span)
-    return float(rtts.max()) if len(rtts) else None
+    return int(rtts.us.max()) / 1e6 if len(rtts.us) else None
 
 
 @metric("queueing_delay_mean_s", unit="s", subject="flow", scopes=("flow",))
@@ -97,12 +126,37 @@ def percentile(values: npt.NDArray[np.float64], fraction: float) -> float | None
     return float(np.quantile(values, fraction, method="inverted_cdf"))
 
 
-def _rtts(data: RunData, flows: Sequence[int], span: Span) -> npt.NDArray[np.float64]:
-    """Return the RTT samples of the flows in seconds; zero means none was measured yet."""
-    found = [np.empty(0)]
+@dataclass(frozen=True)
+class _RttCounts:
+    """RTTs in us, and at how many times of the grid each was found."""
+
+    us: npt.NDArray[np.int64]
+    counts: npt.NDArray[np.int64]
+
+    def percentile_s(self, fraction: float) -> float | None:
+        """Return the smallest value that at least that fraction of readings do not exceed."""
+        if not len(self.us):
+            return None
+        order = np.argsort(self.us, kind="stable")
+        up_to = np.cumsum(self.counts[order])
+        position = int(np.searchsorted(up_to, fraction * up_to[-1] * (1 - 1e-12)))
+        return int(self.us[order][position]) / 1e6
+
+
+def _rtts(data: RunData, flows: Sequence[int], span: Span) -> _RttCounts:
+    """Return the RTTs of the flows; zero means that none was measured yet."""
+    us, counts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for flow in flows:
-        columns = data.tcp_columns(flow, SENDER)
-        rtts = columns["rtt_us"]
-        chosen = within(columns["time_ns"], span) & running(columns, data.flows[flow])
-        found.append(rtts[chosen & (rtts > 0)] / 1e6)
-    return np.concatenate(found)
+        states = on_grid(data, flow, span, ["rtt_us"])
+        known = states.columns["rtt_us"] > 0
+        us.append(states.columns["rtt_us"][known])
+        counts.append(states.counts[known])
+    return _RttCounts(np.concatenate(us), np.concatenate(counts))
+
+
+def kernel_minima_us(data: RunData, flow: int, span: Span) -> npt.NDArray[np.int64]:
+    """Return the samples of tcpi_min_rtt every 100 ms; those of no RTT yet are left out."""
+    columns = data.tcp_columns(flow, SENDER)
+    inside = within(columns["time_ns"], span)
+    least_us: npt.NDArray[np.int64] = columns["min_rtt_us"][inside]
+    return least_us[(least_us > 0) & (least_us < _NO_RTT_US)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from orchestrator.recording.model import SENDER
-from results.metrics.base import Column, RunData, Span, growth, metric
+from results.metrics.base import RunData, Span, TableColumn, growth, metric
 from results.metrics.datagrams import datagram_growth
 
 # Ethernet (no preamble, no FCS: what a qdisc counts), IPv4 and TCP without options, or UDP.
@@ -23,7 +23,7 @@ _TIMESTAMPS = 1  # TCPI_OPT_TIMESTAMPS of include/uapi/linux/tcp.h
     subject="flow",
     scopes=("run", "flow"),
     averages=True,
-    columns=(Column("tcp", 15, "throughput", in_text=False),),
+    columns=(TableColumn("tcp", 15, "throughput", in_text=False),),
 )
 def throughput(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Link-layer bytes that senders sent, TCP's retransmissions included, x 8 / time.

@@ -13,8 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.protocol.units import nanoseconds
-from results.metrics.base import Column, RunData, Span, metric
+from results.metrics.base import RunData, Span, TableColumn, metric
 from results.metrics.rtt import percentile
+
+FINISHED = ("transfers_completed", "transfers")
+"""Counts of the transfers that have a completion time, and of all."""
 
 
 @metric(
@@ -22,7 +25,7 @@ from results.metrics.rtt import percentile
     unit="1",
     subject="flow",
     scopes=("run", "flow"),
-    columns=(Column("transfers", 10, "transfers"),),
+    columns=(TableColumn("transfers", 10, "transfers"),),
 )
 def transfers(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     """Number of transfers that began within the span; of a run the sum over its flows."""
@@ -35,7 +38,7 @@ def transfers(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     unit="1",
     subject="flow",
     scopes=("run", "flow"),
-    columns=(Column("transfers", 20, "completed"),),
+    columns=(TableColumn("transfers", 20, "completed"),),
 )
 def transfers_completed(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     """Number of transfers that began within the span and were complete by the end of the run."""
@@ -52,10 +55,11 @@ def transfer_bytes(data: RunData, flows: Sequence[int], span: Span) -> int | Non
 
 @metric(
     "transfer_goodput_bps",
+    finished=FINISHED,
     unit="bit/s",
     subject="flow",
     scopes=("run", "flow"),
-    columns=(Column("transfers", 70, "goodput"),),
+    columns=(TableColumn("transfers", 70, "goodput"),),
 )
 def transfer_goodput(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Application bytes of the completed transfers x 8 / the sum of their completion times.
@@ -67,7 +71,9 @@ def transfer_goodput(data: RunData, flows: Sequence[int], span: Span) -> float |
     return found.size_bytes * 8 / time_s if found and time_s > 0 else None
 
 
-@metric("transfer_goodput_mean_bps", unit="bit/s", subject="flow", scopes=("flow",))
+@metric(
+    "transfer_goodput_mean_bps", unit="bit/s", subject="flow", scopes=("flow",), finished=FINISHED
+)
 def transfer_goodput_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Mean of the goodputs of the single completed transfers that began within the span.
 
@@ -77,7 +83,9 @@ def transfer_goodput_mean(data: RunData, flows: Sequence[int], span: Span) -> fl
     return float(goodputs_bps.mean()) if len(goodputs_bps) else None
 
 
-@metric("transfer_goodput_ci95_bps", unit="bit/s", subject="flow", scopes=("flow",))
+@metric(
+    "transfer_goodput_ci95_bps", unit="bit/s", subject="flow", scopes=("flow",), finished=FINISHED
+)
 def transfer_goodput_ci95(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Half the width of the 95% confidence interval of ``transfer_goodput_mean_bps``.
 
@@ -95,10 +103,11 @@ def transfer_goodput_ci95(data: RunData, flows: Sequence[int], span: Span) -> fl
 
 @metric(
     "fct_mean_s",
+    finished=FINISHED,
     unit="s",
     subject="flow",
     scopes=("run", "flow"),
-    columns=(Column("transfers", 30, "FCT mean"),),
+    columns=(TableColumn("transfers", 30, "FCT mean"),),
 )
 def fct_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Mean flow completion time of the completed transfers that began within the span.
@@ -114,10 +123,11 @@ def fct_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
 
 @metric(
     "fct_p50_s",
+    finished=FINISHED,
     unit="s",
     subject="flow",
     scopes=("run", "flow"),
-    columns=(Column("transfers", 40, "median"),),
+    columns=(TableColumn("transfers", 40, "median"),),
 )
 def fct_p50(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Median (RFC 2330 11.3) of the completion times of the transfers begun within the span."""
@@ -126,10 +136,11 @@ def fct_p50(data: RunData, flows: Sequence[int], span: Span) -> float | None:
 
 @metric(
     "fct_p95_s",
+    finished=FINISHED,
     unit="s",
     subject="flow",
     scopes=("run", "flow"),
-    columns=(Column("transfers", 50, "p95"),),
+    columns=(TableColumn("transfers", 50, "p95"),),
 )
 def fct_p95(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """95th percentile (RFC 2330 11.3) of the completion times of transfers begun in the span."""
@@ -138,10 +149,11 @@ def fct_p95(data: RunData, flows: Sequence[int], span: Span) -> float | None:
 
 @metric(
     "fct_p99_s",
+    finished=FINISHED,
     unit="s",
     subject="flow",
     scopes=("run", "flow"),
-    columns=(Column("transfers", 60, "p99"),),
+    columns=(TableColumn("transfers", 60, "p99"),),
 )
 def fct_p99(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """99th percentile (RFC 2330 11.3) of the completion times of transfers begun in the span."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.recording.capacity import Capacity
-from results.metrics.base import Column, RunData, Span, metric, queue_growth
+from results.metrics.base import RunData, Span, TableColumn, metric, queue_growth
 
 
 @metric(
@@ -16,9 +16,9 @@ from results.metrics.base import Column, RunData, Span, metric, queue_growth
     averages=True,
     shown_as="percent",
     columns=(
-        Column("run", 10, "utilisation"),
-        Column("runs", 20, "utilisation"),
-        Column("link", 10, "utilisation"),
+        TableColumn("run", 10, "utilisation"),
+        TableColumn("runs", 20, "utilisation"),
+        TableColumn("link", 10, "utilisation"),
     ),
 )
 def utilisation(data: RunData, links: Sequence[int], span: Span) -> float | None:

@@ -42,8 +42,8 @@ def quantile(
     value = float(np.quantile(array, share))
     if len(values) < LEAST:
         return Quantile(value, None, None, len(values))
-    found = _resampled(array, share)
-    low, high = np.quantile(found, [(1 - confidence) / 2, (1 + confidence) / 2])
+    quantiles = _resampled(array, share)
+    low, high = np.quantile(quantiles, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Quantile(value, float(low), float(high), len(values))
 
 
@@ -57,9 +57,9 @@ def _resampled(array: npt.NDArray[np.float64], share: float) -> npt.NDArray[np.f
     rank = np.empty(n, np.int16 if n < 2**15 else np.int64)
     rank[order] = np.arange(n)
     drawn = rank[(_kept_drawn if n <= _MOST_KEPT else _drawn)(n)]
-    place = (n - 1) * share
-    below = int(place)
-    weight = place - below
+    position = (n - 1) * share
+    below = int(position)
+    weight = position - below
     between = (below, min(below + 1, n - 1))
     drawn.sort(axis=1)  # of 16 bits that is faster than to part only these two from the others
     low, high = (array[order[drawn[:, at]]] for at in between)

@@ -9,9 +9,6 @@ from typing import Literal
 
 from results.statistics.estimates import CONFIDENCE, deviation_of, mean_of, student
 
-SIGNIFICANT = 0.05
-"""A corrected p value up to this is called significant."""
-
 
 @dataclass(frozen=True)
 class Difference:
@@ -21,7 +18,8 @@ class Difference:
     samples. ``p`` and ``effect`` are None for single values. Where nothing deviates, there is no
     deviation to test with: both are None, too, unless the difference is zero (``p`` 1, ``effect``
     0). ``effect`` is also None below two degrees of freedom, as of two pairs: the deviation is
-    then too uncertain for an unbiased effect.
+    then too uncertain for an unbiased effect. ``error`` is the standard error of the mean, and
+    ``degrees`` are its degrees of freedom; ``error`` is 0 where nothing deviates.
     """
 
     mean: float
@@ -31,6 +29,15 @@ class Difference:
     effect: float | None
     n: int
     method: Literal["paired", "welch"] = "paired"
+    error: float = 0.0
+    degrees: float = 1.0
+
+    def interval(self, confidence: float) -> tuple[float | None, float | None]:
+        """Return the ends of the interval of that confidence; None of single values."""
+        if self.low is None:
+            return None, None
+        half = student(confidence, self.degrees) * self.error
+        return self.mean - half, self.mean + half
 
 
 def paired(
@@ -56,8 +63,10 @@ def paired(
         return Difference(mean, mean, mean, 1.0 if none else None, 0.0 if none else None, n)
     error = sd / math.sqrt(n)
     half = student(confidence, n - 1) * error
-    effect = _unbiased(mean / sd, n - 1)
-    return Difference(mean, mean - half, mean + half, two_sided(mean / error, n - 1), effect, n)
+    effect, p = _unbiased(mean / sd, n - 1), two_sided(mean / error, n - 1)
+    return Difference(
+        mean, mean - half, mean + half, p, effect, n, "paired", error, float(n - 1)
+    )  # fmt: skip
 
 
 def welch(
@@ -85,7 +94,7 @@ def welch(
     of_mean = _satterthwaite((of_a, len(a)), (of_b, len(b)))
     effect = _unbiased(mean / math.sqrt((of_a + of_b) / 2), of_mean)
     p = two_sided(mean / error, degrees)
-    return Difference(mean, mean - half, mean + half, p, effect, 0, "welch")
+    return Difference(mean, mean - half, mean + half, p, effect, 0, "welch", error, degrees)
 
 
 def _satterthwaite(*parts: tuple[float, int]) -> float:
@@ -109,6 +118,15 @@ def two_sided(t: float, degrees: float) -> float:
     from scipy.special import stdtr  # scipy.stats computes it by this, and is slow to import
 
     return float(2 * stdtr(degrees, -abs(t)))
+
+
+def bonferroni(number: int, confidence: float = CONFIDENCE) -> float:
+    """Return the confidence of each of ``number`` intervals that hold together with ``confidence``.
+
+    Bonferroni's inequality: the probability that any of them misses its value is at most the sum of
+    the probabilities that each does, whatever the dependence between them.
+    """
+    return 1 - (1 - confidence) / max(number, 1)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -27,7 +27,7 @@ def change(parts: Sequence[float]) -> float | None:
     known = [(index, value) for index, value in enumerate(parts) if math.isfinite(value)]
     if len(known) < 3:
         return None
-    x, y = (np.asarray(each, np.float64) for each in zip(*known, strict=True))
+    x, y = (np.asarray(column, np.float64) for column in zip(*known, strict=True))
     mean = float(y.mean())
     if mean == 0.0:
         return None
@@ -38,7 +38,7 @@ def change(parts: Sequence[float]) -> float | None:
 
 def rise(runs: Sequence[Sequence[float]]) -> float | None:
     """Return the mean of :func:`change` over runs; None where no run has one."""
-    changes = [found for run in runs if (found := change(run)) is not None]
+    changes = [share for run in runs if (share := change(run)) is not None]
     return mean_of(changes) if changes else None
 
 
@@ -51,7 +51,7 @@ def drifting(runs: Sequence[Sequence[float]]) -> bool | None:
     it drifts if the first steady part (see :func:`steady_from`) is in the second half of the window
     of every run. None where nothing can be computed.
     """
-    changes = [found for run in runs if (found := change(run)) is not None]
+    changes = [share for run in runs if (share := change(run)) is not None]
     if not changes:
         return None
     if abs(mean_of(changes)) <= LEAST_CHANGE:

@@ -28,7 +28,7 @@ from results.statistics.estimates import (
 
 
 @dataclass(frozen=True)
-class Rule:
+class StoppingRule:
     """Repeat until the interval's half width is ``share`` of the mean.
 
     At least ``least`` repetitions are made, at least 2, and at most ``most``.
@@ -40,7 +40,7 @@ class Rule:
     confidence: float = CONFIDENCE
 
 
-def required_repetitions(values: Sequence[float], rule: Rule) -> int:
+def required_repetitions(values: Sequence[float], rule: StoppingRule) -> int:
     """Return how many repetitions the rule asks for in all, from the values of the first ones.
 
     It is more than the number of values while more are needed. The decision is taken after
@@ -61,7 +61,7 @@ def required_repetitions(values: Sequence[float], rule: Rule) -> int:
     return n
 
 
-def stein(values: Sequence[float], rule: Rule) -> Estimate | None:
+def stein(values: Sequence[float], rule: StoppingRule) -> Estimate | None:
     """Return the mean of all values, with the interval that the rule makes valid.
 
     None for fewer values than ``rule.least``.

@@ -148,6 +148,7 @@ class Campaign:
         trial = self.new_try(options)
         before = machine.Traces.look(trial.temporary)
         with trial.command() as process:
+            # A fault comes at any moment, not when something can be observed.
             time.sleep(self.random.uniform(0, self.wall_s))
             killed = 0
             while not killed and process.poll() is None:
@@ -204,6 +205,7 @@ class Campaign:
         trial = self.new_try()
         before = machine.Traces.look(trial.temporary)
         with trial.command() as first, trial.command() as second:
+            # Twice as long, as each has half of the machine.
             time.sleep(self.random.uniform(0, 2 * self.wall_s))
             while first.poll() is None:
                 if machine.kill(victims("controller and crash reaper", first.pid)):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import select
 import signal
 import time
 from dataclasses import dataclass
@@ -71,7 +72,21 @@ def remaining_orphans() -> list[str]:
         left = descendants(os.getpid())
         if not left or time.monotonic() > deadline:
             return [f"process {name_of(pid)} {pid}" for pid in left]
-        time.sleep(0.02)
+        _wait_for_an_end(children(os.getpid()), deadline)
+
+
+def _wait_for_an_end(pids: list[int], deadline_s: float) -> None:
+    """Wait until one of these children has ended; what it leaves then becomes our child, too."""
+    with contextlib.ExitStack() as descriptors:
+        ends = select.poll()
+        for pid in pids:
+            try:
+                descriptor = os.pidfd_open(pid)
+            except ProcessLookupError:
+                return
+            descriptors.callback(os.close, descriptor)
+            ends.register(descriptor, select.POLLIN)
+        ends.poll(max(deadline_s - time.monotonic(), 0) * 1000)
 
 
 @dataclass(frozen=True)

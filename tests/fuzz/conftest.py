@@ -31,13 +31,14 @@ class Fuzz:
         self.seed = seed
         self.first = first
         self.count = 0
+        self.slowest_s = SLOWEST_S
 
     def __iter__(self) -> Iterator[random.Random]:
         end = time.monotonic() + self.seconds
         while time.monotonic() < end:
             number = self.first + self.count
             try:
-                with _within(SLOWEST_S):
+                with _within(self.slowest_s):
                     yield random.Random(f"{self.seed} {number}")
             except BaseException:
                 self.tell(number)

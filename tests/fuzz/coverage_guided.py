@@ -19,7 +19,7 @@ import atheris
 
 with atheris.instrument_imports(include=["orchestrator.backends", "orchestrator.fidelity"]):
     from orchestrator.errors import BedError
-    from tests.unit.hostile import FILES, assembled, captured_files, captured_plan
+    from tests.support.hostile_texts import FILES, assembled, captured_files, captured_plan
 
 (SPEC,) = captured_plan().runs
 CAPTURED = captured_files()

@@ -18,8 +18,9 @@ from orchestrator.errors import BedError
 from orchestrator.execution.runner import RunOptions, _finish, _HeadMaker
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.recording.model import Recording
-from results.store import Store
-from tests.unit.hostile import assembled, captured_files
+from results.documents import run_document
+from results.store.store import Store
+from tests.support.hostile_texts import assembled, captured_files
 
 Files = dict[str, bytes]
 Damage = Callable[[random.Random, Files], None]
@@ -63,7 +64,7 @@ def _stored(spec: RunSpec, recording: Recording, store: Store, heads: _HeadMaker
     except BedError as error:
         store.fail(run_id, str(error))
         raise
-    json.dumps(store.document([run_id]), allow_nan=False)
+    json.dumps(run_document.of_ids(store, [run_id]), allow_nan=False)
 
 
 def heads(backend: Any, db: Path) -> _HeadMaker:
@@ -110,7 +111,11 @@ def _insert_word(draw: random.Random, files: Files) -> None:
 def _replace_number(draw: random.Random, files: Files) -> None:
     """Put an extreme number into a file of samples, at a field of its layout."""
     name = draw.choice(
-        [name for name in ("tcp.bin", "queue.bin", "readings.bin") if len(files[name]) > 8]
+        [
+            name
+            for name in ("tcp.bin", "queue.bin", "readings.bin", "sojourn.bin")
+            if len(files[name]) > 8
+        ]
     )
     data = bytearray(files[name])
     form = draw.choice(("<H", "<I", "<q"))

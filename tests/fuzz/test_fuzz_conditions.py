@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from results.axes import axes
-from results.conditions import MAX_LENGTH, ConditionError, of_variants, parse
-from results.database import newest
-from results.store import Store
+from results.matrix.axes import axes
+from results.query.conditions import MAX_LENGTH, ConditionError, of_variants, parse
+from results.runs import listing
+from results.store.store import Store
 from tests.fuzz.conftest import Fuzz
-from tests.unit.stores import restore
+from tests.support.stores import restore
 
 PARTS = [
     "status", "congestion", "goodput_bps", "late.goodput_bps", "seed", "tag", "started_utc", "id",
@@ -22,8 +22,8 @@ PARTS = [
 
 
 def test_conditions(fuzz: Fuzz, tmp_path: Path) -> None:
-    with Store.open_read_only(restore(f"schema-{newest()}.sql", tmp_path / "runs.db")) as store:
-        runs = store.listing()["runs"]
+    with Store.open_read_only(restore(tmp_path / "runs.db")) as store:
+        runs = listing.read(store)
     read, columns = 0, set[int]()
     for draw in fuzz:
         text = "".join(

@@ -11,9 +11,9 @@ from collections import Counter
 from pathlib import Path
 
 from orchestrator.backends.guest import Guest
-from results.store import Store
+from results.store.store import Store
 from tests.fuzz.decoders import damaged, heads, try_out
-from tests.unit.hostile import captured_plan, fake_kernel
+from tests.support.hostile_texts import captured_plan, fake_kernel
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "60"))
 MOST_OF_ONE_S = 10.0

@@ -9,7 +9,7 @@ from orchestrator.errors import ScenarioError, UsageError
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
 from tests.fuzz.conftest import Fuzz
-from tests.unit.scenario.test_fuzz import EXTENDED, NASTY, PATHS, mutilated
+from tests.support.fuzz import EXTENDED, NASTY, PATHS, mutilated
 
 ROOT = Path(__file__).parents[2]
 CORPUS = ROOT / "tests/data/fuzz/scenarios"

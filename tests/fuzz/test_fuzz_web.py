@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from results.store import Store
+from results.store.store import Store
 from tests.fuzz.conftest import Fuzz
-from tests.unit.results.test_integrity import overwritten
-from tests.unit.stores import restore
-from web import capacity, create_app
+from tests.support.integrity import held, overwritten
+from tests.support.stores import restore
+from web import create_app
+from web.http import capacity
 
 CORPUS = Path(__file__).parents[1] / "data/fuzz/requests"
 METHODS = ["GET", "GET", "GET", "HEAD", "POST", "OPTIONS", "TRACE", "CONNECT", "get", "", "G\0T"]
@@ -55,7 +56,7 @@ class Errors(logging.Handler):
 
 @pytest.fixture
 def db(tmp_path: Path) -> Path:
-    return restore("schema-5.sql", tmp_path / "runs.db")
+    return restore(tmp_path / "runs.db")
 
 
 @pytest.fixture(params=["open", "with a token"])
@@ -126,12 +127,14 @@ def test_any_request_gives_a_valid_answer(fuzz: Fuzz, served: tuple[int, Errors]
     corpus = [file.read_bytes() for file in sorted(CORPUS.iterdir())]
     statuses: set[bytes] = set()
     content = db.read_bytes()
+    places = held(content)
     for draw in fuzz:
         if draw.random() < 0.02:  # the next requests meet a damaged store, or the whole one again
             for left in db.parent.glob("runs.db-*"):
                 left.unlink()
             damaged = draw.random() < 0.5
-            db.write_bytes(overwritten(content, draw.randrange(1000)) if damaged else content)
+            number = draw.randrange(1000)
+            db.write_bytes(overwritten(content, places, number) if damaged else content)
         request = drawn(draw, ids, corpus)
         answer = answered(port, request)
         assert not errors.found, (request, errors.found)

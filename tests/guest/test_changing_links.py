@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from results.samples import Array
-from results.store import Store
+from results.samples.sample_tables import Array
+from results.store.store import Store
 from tests.guest.conftest import Run
-from tests.guest.test_events import FRAME_BITS, LINE, MS, at, check, faithful, opened, written
+from tests.support.guest_events import FRAME_BITS, LINE, MS, at, check, faithful, opened, written
 
 pytestmark = pytest.mark.guest
 

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from tests.guest.conftest import Run, failed_checks
-from tests.guest.openloop import Send
-from tests.guest.openloop import send as send  # a fixture
+from tests.support.openloop import Send
+from tests.support.openloop import send as send
+
+__all__ = ["send"]
 
 pytestmark = pytest.mark.guest
 
@@ -29,9 +31,9 @@ LOSS = "topology.bottleneck.loss"
 
 # The kernel refuses lists that are not valid, and says why.
 INVALID = """
-from orchestrator.protocol import chosen
+from orchestrator.protocol.links import chosen
 from orchestrator.testbed.kernel import netlink
-from orchestrator.testbed.network import qdisc
+from orchestrator.testbed.network.queues import qdisc
 
 def refused(packed, *more):
     options = netlink.attribute(8, packed) if packed is not None else b""
@@ -71,12 +73,14 @@ def test_exactly_the_listed_datagrams_are_lost(send: Send) -> None:
     assert passed.recording.verdict == "faithful"
     refused = [line for line in passed.recording.log.split("\n") if line.startswith("refused ")]
     ascend = "refused 22 list: packets to lose must ascend from 1, each number once"
-    size = "refused 22 list: packets to lose are up to 256 pairs of 32-bit numbers"
-    assert refused[:6] == [
-        *[ascend] * 3, *[size] * 2,
-        "refused 22 list: a port or data only go with packets to lose",
-    ]  # fmt: skip
-    assert refused[6].startswith("refused 34 list: ")  # ERANGE of the attribute's policy
+    assert refused[:4] == [
+        *[ascend] * 3,
+        "refused 22 list: packets to lose are pairs of 32-bit numbers",
+    ]
+    assert refused[5] == "refused 22 list: a port or data only go with packets to lose"
+    # ERANGE of the attributes' policies: more than 256 pairs, and no flag.
+    assert refused[4].startswith("refused 34 list: ")
+    assert refused[6].startswith("refused 34 list: ")
 
 
 def test_segments_of_one_flow_are_lost_and_a_later_list_counts_anew(
@@ -106,7 +110,7 @@ def test_segments_of_one_flow_are_lost_and_a_later_list_counts_anew(
 
 
 BEGUN = """
-from orchestrator.protocol import chosen
+from orchestrator.protocol.links import chosen
 from orchestrator.testbed.network.chosen_losses import ChosenLosses
 begin = ChosenLosses.begin
 def set_list(losses, ranges):
@@ -131,8 +135,8 @@ setting["value"] = setting["expected"] = setting["value"][:-16] + "1400000018000
     "a loss by chance beside the list": (
         {"loss", "settings_changed"},
         """
-from orchestrator.protocol.netem import IndependentLoss, loss_settings
-from orchestrator.testbed.network import qdisc
+from orchestrator.protocol.links.netem import IndependentLoss, loss_settings
+from orchestrator.testbed.network.queues import qdisc
 link = bed.links["bottleneck"]
 name, index = link.device("b")
 new = loss_settings(IndependentLoss(0.01))[0].document()

@@ -1,7 +1,7 @@
 """The modules in the guest's kernel against closed forms: of throughput, of a queue, of ssthresh.
 
 The scenarios are those of scenarios/papers/closed-forms, shortened. Each limit is the mean and
-four standard deviations of as long pieces of the whole runs (results in docs/measurements.md).
+four standard deviations of as long pieces of the whole runs (results in docs/modules.md).
 What a form says itself stands beside it.
 """
 
@@ -18,7 +18,7 @@ from scipy import stats
 
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import SENDER
-from results.store import Store
+from results.store.store import Store
 from tests.guest.conftest import Run
 from tests.guest.idle_path import ACK_BYTES, SYN_BYTES, IdleLink, crossing_s
 

@@ -19,8 +19,8 @@ from orchestrator.backends.guest import Guest
 from orchestrator.execution.runner import Progress, RunOptions, run_plan
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
-from results import integrity
-from results.store import Store
+from results.store.parts import integrity
+from results.store.store import Store
 from tests.guest.conftest import Quiet
 
 pytestmark = [

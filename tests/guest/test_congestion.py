@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.kinds.congestion import MAINLINE
 from orchestrator.kinds.linux_parameters import LINUX_MODULES
-from results.store import Store
+from results.store.store import Store
 from tests.guest.conftest import Run
 
 pytestmark = pytest.mark.guest

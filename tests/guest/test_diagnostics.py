@@ -17,8 +17,8 @@ from orchestrator.backends.guest.shell import run_commands
 from orchestrator.execution.runner import RunOptions, run_plan
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
-from results.store import Store
-from results.stored import StoredRun
+from results.store.store import Store
+from results.store.stored import StoredRun
 from tests.guest.conftest import QUICKSTART, Quiet
 
 pytestmark = pytest.mark.guest

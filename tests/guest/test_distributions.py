@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from results.store import Store
+from results.store.store import Store
 from tests.guest.conftest import Run
 
 pytestmark = pytest.mark.guest

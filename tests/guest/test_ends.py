@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from guest.build import GuestKernel
-from results.model import RunRow
-from results.store import Store
+from results.records.model import RunRow
+from results.store.store import Store
 from tests.guest.conftest import QUICKSTART, Run
 
 pytestmark = pytest.mark.guest
@@ -28,7 +28,7 @@ def eventually(what: Callable[[], object]) -> None:
     deadline = time.monotonic() + PATIENCE_S
     while not what():
         assert time.monotonic() < deadline, "it never came about"
-        time.sleep(0.05)
+        time.sleep(0.05)  # a store, a folder and /proc: no one event tells of all of them
 
 
 def processes_of(folder: Path) -> list[int]:
@@ -122,5 +122,25 @@ def test_a_guest_that_hangs_is_ended_by_the_watchdog(run: Run, tmp_path: Path) -
     hook.write_text("print('about to hang', flush=True)\nwhile True:\n    pass\n", encoding="utf-8")
     document = run("duration=12s", "warmup=2s", hook=hook, watchdog_s=8.0)
     assert document["status"] == "failed"
-    assert "no progress for 8 s" in document["error"]
+    assert "no progress for 8.4 s" in document["error"]
     assert "about to hang" in document["error"]
+
+
+@pytest.mark.parametrize(
+    ("acts", "said"),
+    [
+        (
+            "import ctypes\nctypes.CDLL(None).reboot(0x01234567)  # RB_AUTOBOOT",
+            "the guest booted twice: something in it restarted its kernel",
+        ),
+        (
+            "open('/proc/sysrq-trigger', 'w').write('c')",  # the kernel panics
+            "the guest ended before the run did",
+        ),
+    ],
+)
+def test_a_guest_whose_kernel_ends_says_so(run: Run, tmp_path: Path, acts: str, said: str) -> None:
+    hook = tmp_path / "hook.py"
+    hook.write_text(acts, encoding="utf-8")
+    document = run("duration=12s", "warmup=2s", hook=hook)
+    assert (document["status"], said in document["error"]) == ("failed", True), document["error"]

@@ -4,64 +4,28 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from results.samples import Array
-from results.store import Store
-from results.stored import StoredRun
+from results.samples.sample_tables import Array
+from results.store.store import Store
 from tests.guest.conftest import Run, failed_checks
+from tests.support.guest_events import (
+    FRAME_BITS,
+    FRAME_BYTES,
+    LINE,
+    MS,
+    at,
+    check,
+    faithful,
+    opened,
+    written,
+)
 
 pytestmark = pytest.mark.guest
 
-FRAME_BYTES, FRAME_BITS = 1514, 1514 * 8
-MS = 1_000_000
-
-LINE = """\
-version: 1
-name: line
-seed: 1
-duration: 3s
-topology:
-  kind: dumbbell
-  bottleneck: {rate: 10mbit, delay: 10ms, queue: {limit: 100p}}
-  access: {delay: 5ms}
-  groups:
-    - {name: a}
-    - {name: b}
-flows:
-  - {name: flood, group: a, traffic: {kind: cbr, rate: 20mbit}}
-sample: {queue: 1ms}
-"""
-
-
-def written(folder: Path, text: str) -> Path:
-    path = folder / "scenario.yaml"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def opened(store: Store) -> StoredRun:
-    return store.load(store.resolve("last"))
-
-
-def faithful(document: dict[str, Any]) -> None:
-    assert document["status"] == "ok", document["error"]
-    wrong = [check for check in document["fidelity"]["checks"] if check["ok"] is not True]
-    assert document["fidelity"]["verdict"] == "faithful", wrong
-
-
-def check(document: dict[str, Any], name: str) -> dict[str, Any]:
-    (found,) = [each for each in document["fidelity"]["checks"] if each["name"] == name]
-    assert isinstance(found, dict)
-    return found
-
-
-def at(columns: dict[str, Array], name: str, time_ms: int) -> int:
-    """Return a column's value in the sample at that millisecond."""
-    return int(columns[name][np.searchsorted(columns["time_ns"], time_ms * MS)])
+OPPORTUNITY_BYTES = 1504  # of a trace: PACKET_SIZE of mahimahi
 
 
 def test_a_rate_changes_exactly_at_its_time(run: Run, db: Path, tmp_path: Path) -> None:
@@ -179,7 +143,7 @@ def deviations(queue: dict[str, Array], trace: list[int], from_ms: int) -> Array
     rounds = np.arange(int(times[-1]) // trace[-1] + 1) * trace[-1]
     room = np.searchsorted((rounds[:, None] + np.array(trace)).ravel(), times, side="right")
     since = (times >= from_ms) & (times < times[-1])  # none is due at the very end
-    sent, room = queue["bytes"][since], room[since] * FRAME_BYTES
+    sent, room = queue["bytes"][since], room[since] * OPPORTUNITY_BYTES
     assert queue["backlog_packets"][since].min() > 0
     return np.asarray((sent - sent[0]) - (room - room[0]))
 
@@ -196,7 +160,7 @@ def test_a_trace_is_followed_to_the_byte(run: Run, db: Path, tmp_path: Path) -> 
         " {name: m, group: a, traffic: {kind: cbr, rate: 5mbit, packet_size: 333B}},"
         " {name: s, group: b, traffic: {kind: cbr, rate: 2mbit, packet_size: 64B}}]"
     )
-    for overrides, most_bytes in (((capacity,), 0), ((capacity, mixed), FRAME_BYTES - 1)):
+    for overrides, most_bytes in (((capacity,), 0), ((capacity, mixed), OPPORTUNITY_BYTES - 1)):
         document = run(*overrides, scenario=scenario)
         faithful(document)
         with Store.open_read_only(db) as store:

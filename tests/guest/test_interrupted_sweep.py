@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from guest.build import GuestKernel
-from results import integrity
-from results.store import Store
+from results.store.parts import integrity
+from results.store.store import Store
 
 pytestmark = [pytest.mark.guest, pytest.mark.long]
 

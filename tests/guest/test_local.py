@@ -16,11 +16,11 @@ import pytest
 from guest.build import GuestKernel
 from orchestrator.execution import judging
 from orchestrator.fidelity import round_trips
-from results.store import Store
+from results.store.store import Store
 from tests.guest.conftest import QUICKSTART, Run, failed_checks
 from tests.guest.realtime import boot
 from tests.guest.realtime.inside import LENGTH, STEPS
-from tests.unit.cli.test_run import orchestrator
+from tests.support.run import orchestrator
 
 pytestmark = pytest.mark.guest
 

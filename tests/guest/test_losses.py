@@ -12,10 +12,12 @@ import pytest
 from orchestrator.compile.netem import channel_seed
 from orchestrator.intervals import binomial, renewals
 from orchestrator.kinds import jitter_tables
-from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.links.frames import FRAME_BYTES
 from orchestrator.protocol.units import nanoseconds
-from tests.guest.openloop import BASE_NS, GAP_NS, Passed, Send
-from tests.guest.openloop import send as send  # a fixture
+from tests.support.openloop import BASE_NS, GAP_NS, Passed, Send
+from tests.support.openloop import send as send
+
+__all__ = ["send"]
 
 pytestmark = pytest.mark.guest
 
@@ -271,7 +273,7 @@ def test_equal_seeds_give_equal_packets_with_any_sampling(send: Send) -> None:
 
 # What netem was told, changed behind the set-up's back.
 SABOTAGE = """
-from orchestrator.testbed.network import qdisc
+from orchestrator.testbed.network.queues import qdisc
 link = bed.links["bottleneck"]
 name, index = link.device("b")
 netem = link.spec["forward"]["netem"]

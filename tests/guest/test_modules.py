@@ -11,7 +11,7 @@ import pytest
 
 from guest.build import GuestKernel
 from kmods import build, catalogue
-from results.store import Store
+from results.store.store import Store
 from tests.guest.conftest import Run, failed_checks
 
 pytestmark = pytest.mark.guest

@@ -11,10 +11,11 @@ import pytest
 
 import kmods.build
 from guest.build import GuestKernel
+from guest.cache import make_root
 from kmods import catalogue
 from orchestrator.errors import ModuleError
 from orchestrator.sandbox.building import compile_confined
-from results.store import Store
+from results.store.store import Store
 from tests.guest.conftest import Run
 
 pytestmark = pytest.mark.guest
@@ -41,8 +42,10 @@ static void mycc_in_ack_event(struct sock *sk, u32 flags)
 
 @pytest.fixture(autouse=True)
 def own_cache(kernel: GuestKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Build into a cache of this test alone: nothing is there yet, and nothing stays."""
+    """Build into a cache of this test alone, which has this project's modules and no others."""
+    ours = kmods.build.ensure(kernel).folder
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))
+    shutil.copytree(ours, make_root() / "guest" / ours.name)
 
 
 @pytest.fixture
@@ -60,6 +63,11 @@ def change(scenario: Path, *changes: tuple[str, str]) -> None:
         assert old in text
         text = text.replace(old, new)
     source.write_text(text, encoding="utf-8")
+
+
+def cached(tmp_path: Path) -> set[Path]:
+    """Return the files of a test's cache."""
+    return {path for path in (tmp_path / "cache").rglob("*") if path.is_file()}
 
 
 def growth(db: Path, run_id: str) -> float:
@@ -80,7 +88,7 @@ def test_the_example_is_built_loaded_and_recorded(run: Run, db: Path, kernel: Gu
         assert store.load(document["id"]).provenance["modules"]["tcp_mycc"] == {
             "sha256": hashlib.sha256((built / "tcp_mycc.ko").read_bytes()).hexdigest(),
             "parameters": "increase=2",
-            "folder": str(EXAMPLE / "mycc"),
+            "folder": "mycc",
             "sources_sha256": folder.sha256,
         }
     assert [path.name for path in (EXAMPLE / "mycc").iterdir()] == ["tcp_mycc.c"]
@@ -195,9 +203,9 @@ def test_a_build_can_reach_only_its_own_folder(
     kbuild = f"$(shell touch {touched})\nobj-m := tcp_mycc.o\n"
     (folder / "Kbuild").write_text(kbuild, encoding="utf-8")
     sources = {path: path.read_bytes() for path in folder.iterdir()}
+    before = cached(tmp_path)
     kmods.build.ensure_folder(kernel, catalogue.read(folder), compile_confined)
-    cached = [path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()]
-    assert cached == ["tcp_mycc.ko"]
+    assert [path.name for path in cached(tmp_path) - before] == ["tcp_mycc.ko"]
     assert not [path for path in (*own, *system) if path.exists()]
     assert {path: path.read_bytes() for path in folder.iterdir()} == sources
     # The same without the boundary, or this test could not fail.
@@ -205,6 +213,16 @@ def test_a_build_can_reach_only_its_own_folder(
     (folder / "Kbuild").write_text(kbuild, encoding="utf-8")
     kmods.build.ensure_folder(kernel, catalogue.read(folder), kmods.build.compile_plainly)
     assert own[0].exists()
+
+
+def test_a_build_reads_a_kbuild_once(scenario: Path, kernel: GuestKernel) -> None:
+    folder = scenario.parent / "mycc"
+    count = "echo >> $(src)/count; wc -l < $(src)/count"
+    again = "$(error this file is read again)"
+    kbuild = f"obj-m := tcp_mycc.o\nifneq ($(shell {count}),1)\n{again}\nendif\n"
+    (folder / "Kbuild").write_text(kbuild, encoding="utf-8")
+    built = kmods.build.ensure_folder(kernel, catalogue.read(folder), compile_confined)
+    assert list(built.sha256()) == ["tcp_mycc"]
 
 
 def test_a_module_is_bit_identical_wherever_it_is_built(
@@ -222,3 +240,33 @@ def test_a_module_is_bit_identical_wherever_it_is_built(
             shutil.rmtree(cache)
     assert hashes[0]
     assert hashes.count(hashes[0]) == len(hashes)
+
+
+WARNS = {
+    # A message for each ACK, and a WARN() with its dump for each hundredth.
+    "messages": ('pr_warn("mycc: an ACK\\n");', "mycc: an ACK"),
+    "dumps": (
+        "static unsigned int count; WARN_ON(count++ % 100 == 0);",
+        "WARNING: CPU: 0 PID: ",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", WARNS)
+def test_warnings_of_the_kernel_are_counted_and_leave_the_run_in_doubt(
+    run: Run, scenario: Path, what: str
+) -> None:
+    plain = run(*SHORT, scenario=scenario)
+    code, first = WARNS[what]
+    hook = "static void mycc_cong_avoid(struct sock *sk, u32 ack, u32 acked)\n{\n"
+    change(scenario, (hook, f"{hook}\t{code}\n"))
+    document = run(*SHORT, scenario=scenario)
+    assert (plain["kernel_warnings"], plain["fidelity"]["verdict"]) == (0, "faithful")
+    assert document["digest"] == plain["digest"], "a warning takes no simulated time"
+    acks = document["flows"][0]["goodput_bps"] * 10 / 8 / 1448
+    assert acks / 2000 < document["kernel_warnings"] < 2 * acks
+    assert document["fidelity"]["verdict"] == "doubtful"
+    (check,) = [one for one in document["fidelity"]["checks"] if one["ok"] is not True]
+    assert check["name"] == "kernel_warnings"
+    assert check["measured"] == document["kernel_warnings"]
+    assert check["detail"].startswith(f"the first one: {first}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.guest.conftest import Run, failed_checks
-from tests.guest.test_queues import OPEN_LOOP, QUEUE
+from tests.support.queues import OPEN_LOOP, QUEUE
 
 pytestmark = pytest.mark.guest
 
@@ -29,7 +29,7 @@ TAMPERED = {
 }
 
 TAMPER = """
-from orchestrator.testbed.network import qdisc
+from orchestrator.testbed.network.queues import qdisc
 from orchestrator.testbed.sampling.sampler import Sampler
 
 run = Sampler.run
@@ -118,7 +118,8 @@ def test_a_policer_changed_during_a_run_is_detected(run: Run, tmp_path: Path) ->
     hook = tmp_path / "tamper.py"
     hook.write_text(
         """
-from orchestrator.testbed.network import qdisc, redirect
+from orchestrator.testbed.network.queues import qdisc
+from orchestrator.testbed.network import redirect
 
 link = bed.links["bottleneck"]
 (name, source), (_name, sink) = link.device("a"), link.device("b")

@@ -9,26 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from results.store import Store
+from results.store.store import Store
 from tests.guest.conftest import Run
+from tests.support.queues import OPEN_LOOP, QUEUE
 
 pytestmark = pytest.mark.guest
 
 FRAME_BYTES = 1514
-QUEUE = "topology.bottleneck.queue"
 
-OPEN_LOOP = """
-version: 1
-name: open-loop
-duration: 12s
-warmup: 4s
-topology:
-  kind: dumbbell
-  bottleneck: {rate: 10mbit, delay: 1ms, queue: {kind: droptail, limit: 200p}}
-  groups: [{name: a, access: {delay: 1ms}}]
-flows: [{name: flow, group: a, traffic: {kind: cbr, rate: 12.5mbit}}]
-sample: {queue: 10ms}
-"""
 
 TWO_RTTS = """
 version: 1

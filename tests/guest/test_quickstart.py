@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from guest.build import GuestKernel
+from results.documents import run_document
 from tests.guest.conftest import QUICKSTART, Run
 
 pytestmark = pytest.mark.guest
@@ -28,6 +29,7 @@ def test_quickstart_keeps_its_contract(run: Run) -> None:
         "conservation",
         "drops_outside_bottleneck",
         "hosts_as_requested",
+        "kernel_warnings",
         "offloads_on",
         "rate_window",
         "receive_limit",
@@ -114,13 +116,13 @@ def test_parallel_runs_give_the_same_digests_as_sequential_ones(
     from orchestrator.execution.runner import RunOptions, run_plan
     from orchestrator.planning.plan import plan
     from orchestrator.scenario import load
-    from results.store import Store
+    from results.store.store import Store
     from tests.guest.conftest import Quiet
 
     planned = plan(load(QUICKSTART, ["duration=12s", "repetitions=2"]))
     ids = run_plan(planned, RunOptions(db, Guest(kernel), jobs=2), Quiet())
     with Store.open_read_only(db) as store:
-        runs = store.document(ids)["runs"]
+        runs = run_document.of_ids(store, ids)["runs"]
     assert [entry["status"] for entry in runs] == ["ok", "ok"]
     assert runs[0]["digest"] == alone
     assert runs[1]["digest"] != alone

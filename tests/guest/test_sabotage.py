@@ -23,7 +23,7 @@ with bed.enter("a_src0"):
     "rate 5% low": (
         "backlogged_rate",
         """
-from orchestrator.protocol.link import rate_setting
+from orchestrator.protocol.links.link import rate_setting
 from orchestrator.testbed.network import link
 name, index = bed.links["bottleneck"].device("b")
 link.change(bed.wires, index, [rate_setting(9_500_000).document()], name)
@@ -32,7 +32,7 @@ link.change(bed.wires, index, [rate_setting(9_500_000).document()], name)
     "queue 10% short": (
         "full_queue_delay",
         """
-from orchestrator.testbed.network import qdisc
+from orchestrator.testbed.network.queues import qdisc
 name, index = bed.links["bottleneck"].device("b")
 link = bed.links["bottleneck"]
 settings = [
@@ -47,7 +47,7 @@ bed.wires.flush()
     "a queue of two packets at a host's link": (
         "drops_outside_bottleneck",
         """
-from orchestrator.testbed.network import qdisc
+from orchestrator.testbed.network.queues import qdisc
 link = bed.links["a_src0"]
 settings = [
     {**s, "value": 2} if s["name"] == "limit_packets" else s
@@ -68,8 +68,8 @@ spec["flows"][0]["congestion"] = "cubic"
     "extra loss": (
         "loss",
         """
-from orchestrator.protocol.netem import IndependentLoss, Netem
-from orchestrator.testbed.network import qdisc
+from orchestrator.protocol.links.netem import IndependentLoss, Netem
+from orchestrator.testbed.network.queues import qdisc
 name, index = bed.links["bottleneck"].device("b")
 requested = bed.links["bottleneck"].spec["forward"]["netem"] is not None
 netem = Netem(delay_s=0.01, seed=1, loss=IndependentLoss(0.002)).qdisc().document()
@@ -80,7 +80,7 @@ bed.wires.flush()
     "one millisecond more": (
         "base_rtt",
         """
-from orchestrator.protocol.link import delay_setting
+from orchestrator.protocol.links.link import delay_setting
 from orchestrator.testbed.network import link
 name, index = bed.links["b_src0"].device("b")
 link.change(bed.wires, index, [delay_setting(0.021).document()], name)
@@ -93,7 +93,7 @@ LATER_HOOKS = {
     "a delay 1 ms shorter while traffic runs": (
         "rtt_floor",
         """
-from orchestrator.protocol.link import delay_setting
+from orchestrator.protocol.links.link import delay_setting
 from orchestrator.testbed.network import link
 from orchestrator.testbed.sampling.sampler import Sampler
 run = Sampler.run
@@ -152,9 +152,10 @@ Records.tcp = lambda self, time_ns, answers: (
 
 HOST_HOOKS = {
     "a lossy netem on a host's interface": """
-from orchestrator.protocol.netem import IndependentLoss, Netem
+from orchestrator.protocol.links.netem import IndependentLoss, Netem
 from orchestrator.testbed.kernel import netlink
-from orchestrator.testbed.network import nodes, qdisc
+from orchestrator.testbed.network.queues import qdisc
+from orchestrator.testbed.network import nodes
 netem = Netem(delay_s=0, seed=1, loss=IndependentLoss(0.01)).qdisc().document()
 with bed.enter("a_src0"):
     route = netlink.Netlink()
@@ -199,7 +200,8 @@ with bed.enter("a_src0"):
 """,
     "a classifier on a host's interface": """
 from orchestrator.testbed.kernel import netlink
-from orchestrator.testbed.network import nodes, qdisc
+from orchestrator.testbed.network.queues import qdisc
+from orchestrator.testbed.network import nodes
 with bed.enter("a_dst0"):
     route = netlink.Netlink()
     qdisc.add_classifier_hook(route, nodes.HOST_INDEX, "eth0")
@@ -225,7 +227,8 @@ route.flush()
 
 POLICER_HOOK = """
 from orchestrator.testbed.kernel import netlink
-from orchestrator.testbed.network import qdisc, redirect
+from orchestrator.testbed.network.queues import qdisc
+from orchestrator.testbed.network import redirect
 link = bed.links["bottleneck"]
 name, index = link.device("a")
 settings = [

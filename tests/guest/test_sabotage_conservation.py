@@ -15,7 +15,8 @@ pytestmark = pytest.mark.guest
 LOSS_ON_A_HOST = """
 import struct
 from orchestrator.testbed.kernel import netlink
-from orchestrator.testbed.network import nodes, qdisc
+from orchestrator.testbed.network.queues import qdisc
+from orchestrator.testbed.network import nodes
 with bed.enter("a_src0"):
     route = netlink.Netlink()
 netem = struct.pack("=6I", 0, 1000, round(0.01 * 2**32), 0, 0, 0)  # struct tc_netem_qopt
@@ -29,7 +30,8 @@ route.flush()
 # A filter drops what exceeds a rate, and lets the rest go on. TC_ACT_OK is 0.
 FILTER = """
 from orchestrator.testbed.kernel import netlink
-from orchestrator.testbed.network import nodes, qdisc, redirect, rtnl
+from orchestrator.testbed.network.queues import qdisc
+from orchestrator.testbed.network import nodes, redirect, rtnl
 settings = [{**s, "value": 0} if s["name"] == "conform" else s for s in SETTINGS]
 def drop(route, index, hook, has_hook=False):
     options = qdisc.pack(settings)

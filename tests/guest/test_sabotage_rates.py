@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from results.store import Store
+from results.store.store import Store
 from tests.guest.conftest import Run, failed_checks
 
 pytestmark = pytest.mark.guest
@@ -16,7 +16,7 @@ SHORT = ("duration=15s", "warmup=2s")
 
 # Steps that the controller does not know, so that they are no part of the request.
 RATE_HOOK = """
-from orchestrator.protocol.link import rate_setting
+from orchestrator.protocol.links.link import rate_setting
 for time_ns, rate_bps in ((BEGIN, LOW), (END, HIGH)):
     setting = rate_setting(rate_bps).document()
     step = {"time_ns": time_ns, "do": "link", "channel": "CHANNEL", "settings": [setting]}
@@ -24,7 +24,7 @@ for time_ns, rate_bps in ((BEGIN, LOW), (END, HIGH)):
 """
 
 DELAY_HOOK = """
-from orchestrator.protocol.link import delay_setting
+from orchestrator.protocol.links.link import delay_setting
 later = delay_setting(0.011).document()
 spec["planned_steps"].append(
     {"time_ns": 8 * 10**9, "do": "link", "channel": "bottleneck:reverse", "settings": [later]}

@@ -11,7 +11,8 @@ from orchestrator.backends.guest import Guest
 from orchestrator.execution.runner import RunOptions, run_plan
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
-from results.store import Store
+from results.documents import run_document
+from results.store.store import Store
 from tests.guest.conftest import Quiet
 
 pytestmark = pytest.mark.guest
@@ -35,12 +36,10 @@ def test_every_scenario_is_faithful_in_its_short_form(
     short = plan(whole)
     if whole.reducible:
         short = plan(load(file, reduced=True))
-    assert short.describe()["estimated_wall_s"] < SHORT_S, (
-        "give it a reduced form, or a shorter one"
-    )
+    assert short.describe().estimated_wall_s < SHORT_S, "give it a reduced form, or a shorter one"
     ids = run_plan(short, RunOptions(db, Guest(kernel)), Quiet())
     with Store.open_read_only(db) as store:
-        runs = store.document(ids)["runs"]
+        runs = run_document.of_ids(store, ids)["runs"]
     assert len(runs) == len(short.runs)
     for run in runs:
         assert run["status"] == "ok", run["error"]

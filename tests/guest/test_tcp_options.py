@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from orchestrator.recording.model import RECEIVER, SENDER
-from results.store import Store
+from results.store.store import Store
 from tests.guest.conftest import Run
 
 pytestmark = pytest.mark.guest

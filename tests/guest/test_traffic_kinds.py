@@ -14,11 +14,12 @@ from orchestrator.backends.guest import Guest
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.execution.runner import RunOptions, run_plan
 from orchestrator.planning.plan import plan
-from orchestrator.protocol.random_quantities import draw, periods
+from orchestrator.protocol.links.random_quantities import draw, periods
 from orchestrator.protocol.specification import FlowSpec
 from orchestrator.recording.model import RECEIVER, SENDER
 from orchestrator.scenario import load
-from results.store import Store
+from results.documents import run_document
+from results.store.store import Store
 from tests.guest.conftest import Quiet
 from tests.guest.idle_path import ACK_BYTES, SYN_BYTES, IdleLink, crossing_s, frames_of
 
@@ -148,7 +149,7 @@ def ran(text: str, folder: Path, kernel: GuestKernel, *overrides: str, **options
     planned = plan(load(path, overrides))
     ids = run_plan(planned, RunOptions(db, Guest(kernel, **options)), Quiet())
     with Store.open_read_only(db) as store:
-        (document,) = store.document(ids)["runs"]
+        (document,) = run_document.of_ids(store, ids)["runs"]
     assert document["status"] == "ok", document["error"]
     return Ran(document, path, db)
 

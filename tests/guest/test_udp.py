@@ -9,7 +9,7 @@ import pytest
 
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.planning.plan import plan
-from orchestrator.protocol.random_quantities import on_periods
+from orchestrator.protocol.links.random_quantities import on_periods
 from orchestrator.scenario import load
 from orchestrator.testbed.traffic.udp import packet_times, random_packet_times
 from tests.guest.conftest import Run

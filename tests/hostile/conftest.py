@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from guest.build import ensure
-from tests.hostile.host import Desk, User, desk, snapshot, users
+from tests.hostile.host import Desk, desk, snapshot
+from tests.support.users import User, users
 
 
 @pytest.fixture(scope="session", params=users(), ids=lambda user: f"as-{user.name}")

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import pwd
 import resource
 import shutil
 import socket
@@ -20,8 +19,8 @@ from pathlib import Path
 from typing import IO, Any
 
 from orchestrator.sandbox import identity
+from tests.support.users import User
 
-ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 SYSCTLS = Path("/proc/sys")
 VOLATILE = (
@@ -30,31 +29,6 @@ VOLATILE = (
 )  # fmt: skip
 """Sysctls that change by themselves."""
 ABSTRACT = b"\0orchestrator-hostile-test"
-ORDINARY = "nobody"
-
-
-@dataclass(frozen=True)
-class User:
-    """Somebody who runs a stranger's scenario: root, or an account without any right."""
-
-    name: str
-    uid: int
-    gid: int
-
-    def options(self) -> dict[str, Any]:
-        """Return the arguments of Popen that start a process of this user."""
-        if self.uid == os.geteuid():
-            return {}
-        return {"user": self.uid, "group": self.gid, "extra_groups": []}
-
-
-def users() -> list[User]:
-    """Return root and an ordinary user where the tests run as root, else whoever runs them."""
-    me = User(pwd.getpwuid(os.geteuid()).pw_name, os.geteuid(), os.getegid())
-    if me.uid:
-        return [me]
-    ordinary = pwd.getpwnam(ORDINARY)
-    return [me, User(ORDINARY, ordinary.pw_uid, ordinary.pw_gid)]
 
 
 @dataclass
@@ -127,17 +101,7 @@ class Desk:
     def _start(
         self, words: Sequence[str], out: IO[bytes], err: IO[bytes]
     ) -> subprocess.Popen[bytes]:
-        code, options = ROOT, self.user.options()
-        if options and not all(part.stat().st_mode & 0o001 for part in (ROOT, *ROOT.parents)):
-            # Where the user cannot reach the checkout, it sees it at another place.
-            code = self.folder.parent / "code"
-            code.mkdir(exist_ok=True)
-            words = [word.replace(str(ROOT), str(code), 1) for word in words]
-            identity = [f"--reuid={self.user.uid}", f"--regid={self.user.gid}", "--clear-groups"]
-            bind = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
-            words = ["unshare", "--mount", "sh", "-c", bind, "sh", str(ROOT), str(code),
-                     "setpriv", *identity, *words]  # fmt: skip
-            options = {}
+        words, code, options = self.user.command(words, self.folder.parent / "code")
         return subprocess.Popen(
             words,
             cwd=self.folder,
@@ -206,7 +170,9 @@ def desk(user: User) -> Iterator[Desk]:
             deadline = time.monotonic() + 10  # the last killed ones may still be ending
             while processes(here) and time.monotonic() < deadline:
                 time.sleep(0.05)
-            assert processes(here) == []
+            left = processes(here)
+            said = "no other run may go on as root on this machine meanwhile"
+            assert not left, f"processes are left: {left}; {said}"
         finally:
             target.kill()
             target.wait()

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from guest.build import ensure
-from results.store import Store
+from results.store.store import Store
 from tests.hostile.host import HERE, Desk
 
 pytestmark = [pytest.mark.guest, pytest.mark.real_time]  # what the host is like is compared
@@ -27,7 +27,7 @@ RECORD, LOG, MALFORMED, ESCAPES, INIT = range(12, 17)
 WHY = {
     FORK: "Operation not permitted",
     MEMORY: "Operation not permitted",
-    DESCRIPTORS: "its limits: .* 16384 open files a process",
+    DESCRIPTORS: "Operation not permitted|its limits: .* 16384 open files a process",
     TEMPORARY: "the test bed failed|its limits",
     DISK: r"filled has \d+ bytes; at most \d+ MiB are allowed",
     FILES: "more than 1000 files in the output folder",

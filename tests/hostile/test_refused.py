@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from results.store import Store
+from results.store.store import Store
 from tests.hostile.host import HERE, Desk
 
 pytestmark = [pytest.mark.guest, pytest.mark.real_time]  # what the host is like is compared

@@ -18,9 +18,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from results.store import Store
+from results.documents import run_document
+from results.store.store import Store
 from tests.lab.namespaces import Lab, ip
-from tests.sshd import sessions
+from tests.support.sshd import sessions
 
 PROGRAM = str(Path(sys.executable).parent / "orchestrator")
 _RETRY_TIME_S = 180.0
@@ -155,7 +156,7 @@ class Trial:
         runs: list[Any] = []
         if self.db.exists():
             with Store.open_read_only(self.db) as store:
-                runs = store.document([row.id for row in store.list_runs()])["runs"]
+                runs = run_document.of_ids(store, [row.id for row in store.list_runs()])["runs"]
         return {"status": status, "said": self.said(), "runs": runs, "left": self.left()}
 
     def left(self) -> list[str]:

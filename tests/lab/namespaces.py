@@ -7,21 +7,26 @@
     sender2 ─┘                                    └─ receiver2
 
 ``left`` and ``right`` are bridges in namespaces of their own. The controller, outside, reaches each
-host by a further pair, ``eth0`` there. Needs root; ``close`` takes everything away.
+host by a further pair, ``eth0`` there. Needs root. ``close`` takes everything away. What a killed
+process has left, the next ``Lab`` takes away. It waits for another one, as both have the same
+addresses.
 """
 
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import select
 import shlex
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests import sshd
+from tests.support import sshd
 
 PORT = 2200
 HOSTS = ("sender1", "sender2", "router", "receiver1", "receiver2")
@@ -30,6 +35,10 @@ SIDES = {
     "right": ("10.231.2", {"router": "eth2", "receiver1": "eth1", "receiver2": "eth1"}),
 }
 _CONTROL = "10.231.{}.{}"
+_CARRIER_TIME_S = 60.0
+_LOCK = Path("/run/tlab.lock")
+_TAG = "tlab"
+"""How the names of namespaces, and of the interfaces to them, start."""
 
 
 def ip(*words: str) -> None:
@@ -57,9 +66,7 @@ class Lab:
     ahead_s: Mapping[str, int] = field(default_factory=dict)
     own: Sequence[str] = ()
     servers: dict[str, sshd.Server] = field(default_factory=dict, init=False)
-
-    def __post_init__(self) -> None:
-        self._tag = f"tl{os.getpid() % 0x10000:04x}"
+    _lock: int = field(default=-1, init=False)
 
     @property
     def inventory(self) -> Path:
@@ -68,7 +75,7 @@ class Lab:
 
     def namespace(self, host: str) -> str:
         """Return the name of a host's, or a bridge's, namespace."""
-        return f"{self._tag}-{host}"
+        return f"{_TAG}-{host}"
 
     def inside(self, host: str) -> list[str]:
         """Return the words that run a command on a host."""
@@ -84,8 +91,12 @@ class Lab:
 
     def __enter__(self) -> Lab:
         self.folder.mkdir(parents=True, exist_ok=True)
+        self._lock = os.open(_LOCK, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
         try:
+            self._remove_left()
             self._build()
+            self._await_carrier()
             self._serve()
         except BaseException:
             self.close()
@@ -112,18 +123,30 @@ class Lab:
                        f"{network}.1")  # fmt: skip
         self.run("router", "sysctl", "-qw", "net.ipv4.ip_forward=1")
         for number, host in enumerate(HOSTS):
-            outside = f"{self._tag}c{number}"
+            outside = f"{_TAG}c{number}"
             address = f"{_CONTROL.format(100 + number, 2)}/30"
             self._pair(host, "eth0", address, None, outside)
             ip("address", "add", f"{_CONTROL.format(100 + number, 1)}/30", "dev", outside)
+
+    def _await_carrier(self) -> None:
+        """Return when the kernel has told every interface that its peer is up.
+
+        It does so by a work queue, up to a second later: a state that is read before is another
+        than all that follow.
+        """
+        until = time.monotonic() + _CARRIER_TIME_S
+        for host in HOSTS:
+            while "LOWERLAYERDOWN" in (links := self.run(host, "ip", "-o", "link", "show")):
+                assert time.monotonic() < until, links
+                select.select([], [], [], 0.05)
 
     def _pair(
         self, host: str, interface: str, address: str, peer: str | None, peer_name: str
     ) -> None:
         there = [] if peer is None else ["netns", peer]
         here = self.namespace(host)
-        ip("link", "add", f"{self._tag}x", "type", "veth", "peer", "name", peer_name, *there)
-        ip("link", "set", f"{self._tag}x", "netns", here, "name", interface)
+        ip("link", "add", f"{_TAG}x", "type", "veth", "peer", "name", peer_name, *there)
+        ip("link", "set", f"{_TAG}x", "netns", here, "name", interface)
         ip("-n", here, "address", "add", address, "dev", interface)
         ip("-n", here, "link", "set", interface, "up")
         ip(*([] if peer is None else ["-n", peer]), "link", "set", peer_name, "up")
@@ -192,12 +215,29 @@ class Lab:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)
             server.stop()
-        for number in range(len(HOSTS)):
-            subprocess.run(["ip", "link", "del", f"{self._tag}c{number}"], check=False,
-                           stderr=subprocess.DEVNULL)  # fmt: skip
-        for name in (*HOSTS, *SIDES):
-            if Path(f"/run/netns/{self.namespace(name)}").exists():
-                ip("netns", "del", self.namespace(name))
+        self._remove_namespaces()
+        os.close(self._lock)
+
+    def _named(self) -> list[str]:
+        """Return the names of the namespaces that there are."""
+        names = [self.namespace(name) for name in (*HOSTS, *SIDES)]
+        return [name for name in names if Path(f"/run/netns/{name}").exists()]
+
+    def _remove_left(self) -> None:
+        """Remove what a killed process has left."""
+        for name in self._named():
+            words = ["ip", "netns", "pids", name]
+            for process in subprocess.run(words, capture_output=True, check=True).stdout.split():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(int(process), signal.SIGKILL)
+        self._remove_namespaces()
+
+    def _remove_namespaces(self) -> None:
+        for end in ("x", *(f"c{number}" for number in range(len(HOSTS)))):
+            words = ["ip", "link", "del", f"{_TAG}{end}"]
+            subprocess.run(words, check=False, stderr=subprocess.DEVNULL)
+        for name in self._named():
+            ip("netns", "del", name)
 
     def _sessions(self, server: int) -> list[int]:
         return sshd.children(server)

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.lab_hosts,
     pytest.mark.skipif(
         os.geteuid() != 0,
-        reason="network namespaces with servers of their own can only be had by root",
+        reason="only root can make the hosts: network namespaces with servers of their own",
     ),
 ]
 

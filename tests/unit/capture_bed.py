@@ -19,8 +19,9 @@ from orchestrator.backends.guest import Guest
 from orchestrator.execution.runner import Progress, RunOptions, run_plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.recording.model import Recording
-from results.store import Store
-from tests.unit.hostile import CAPTURED, FILES, captured_plan
+from results.documents import run_document
+from results.store.store import Store
+from tests.support.hostile_texts import CAPTURED, FILES, captured_plan
 
 
 class _Capturing(Guest):
@@ -54,7 +55,7 @@ def capture() -> str:
         options = RunOptions(store, _Capturing(build.ensure(), unconfined=False))
         ids = run_plan(captured_plan(), options, _Silent())
         with Store.open_read_only(store) as opened:
-            (run,) = opened.document(ids)["runs"]
+            (run,) = run_document.of_ids(opened, ids)["runs"]
     if run["status"] != "ok" or run["fidelity"]["verdict"] != "faithful":
         raise RuntimeError(f"the run was not faithful: {run['error'] or run['fidelity']}")
     return str(run["digest"])

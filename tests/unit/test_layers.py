@@ -31,7 +31,14 @@ MAY_IMPORT: dict[str, set[str]] = {
         "topologies",
         "results",
     },
-    "orchestrator.planning": {"orchestrator.kinds", "orchestrator.scenario", "kmods", "topologies"},
+    "orchestrator.planning": {
+        "orchestrator.files",
+        "orchestrator.kinds",
+        "orchestrator.scenario",
+        "kmods",
+        "topologies",
+        "results",
+    },
     "orchestrator.compile": {
         "orchestrator.kinds",
         "orchestrator.planning",
@@ -58,7 +65,6 @@ MAY_IMPORT: dict[str, set[str]] = {
         "topologies",
     },
     "web": {"results"},
-    "orchestrator.analysis": {"orchestrator.recording", "results"},
     "orchestrator.execution": {
         "orchestrator.files",
         "orchestrator.recording",
@@ -74,12 +80,40 @@ MAY_IMPORT: dict[str, set[str]] = {
         "kmods",
         "results",
     },
-    "orchestrator.cli": {
+    "orchestrator.application": {
         "orchestrator.files",
         "orchestrator.scenario",
         "orchestrator.planning",
         "orchestrator.backends",
         "orchestrator.execution",
+        "guest",
+        "results",
+    },
+    "orchestrator.reproduction": {
+        "kmods",
+        "orchestrator.files",
+        "orchestrator.scenario",
+        "orchestrator.planning",
+        "orchestrator.backends",
+        "orchestrator.application",
+        "results",
+    },
+    "orchestrator.analysis": {
+        "orchestrator.recording",
+        "orchestrator.backends",
+        "orchestrator.application",
+        "orchestrator.reproduction",
+        "results",
+    },
+    "orchestrator.cli": {
+        "orchestrator.files",
+        "orchestrator.recording",
+        "orchestrator.scenario",
+        "orchestrator.planning",
+        "orchestrator.backends",
+        "orchestrator.execution",
+        "orchestrator.application",
+        "orchestrator.reproduction",
         "guest",
         "kmods",
         "results",
@@ -92,7 +126,8 @@ All may import ROOT_MODULES and the protocol, but for what travels with the test
 """
 
 ROOT_MODULES = {
-    "errors", "units", "plaintext", "intervals", "network", "suggestions", "windows"
+    "errors", "units", "plaintext", "intervals", "network", "repetitions", "suggestions",
+    "windows",
 }  # fmt: skip
 """Modules of ``orchestrator`` itself; they import each other and the protocol."""
 
@@ -100,6 +135,15 @@ ROOT_PACKAGES = {"network"}
 """Those of ROOT_MODULES that are folders."""
 
 MOST_ROOT_MODULES = 8
+
+HEAVY = {"IPython", "matplotlib", "pyarrow", "rich", "scipy", "weasyprint"}
+"""Libraries that a function may import, because most calls of the program need them not."""
+
+HEAVY_MODULES = {
+    "orchestrator.backends.cluster.connection",  # imports Dask
+    "web.api.document",  # makes the models of all answers
+}
+"""Own modules of which the same is true."""
 
 
 def _modules() -> list[Path]:
@@ -142,7 +186,7 @@ def test_the_root_of_the_package_holds_few_modules() -> None:
 @pytest.mark.parametrize("path", _modules(), ids=_name)
 def test_imports_point_downwards(path: Path) -> None:
     own = _layer(_name(path))
-    assert own in MAY_IMPORT, f"{path} has no place among the layers"
+    assert own in MAY_IMPORT, f"{path} has no place among the layers: add {own} to MAY_IMPORT"
     allowed = {own, "orchestrator", "orchestrator.protocol", *MAY_IMPORT[own]}
     if own in ("orchestrator.protocol", "orchestrator.testbed"):
         allowed.discard("orchestrator")  # what travels with the test bed takes nothing else along
@@ -151,7 +195,32 @@ def test_imports_point_downwards(path: Path) -> None:
         for line, module in _imports(path)
         if module.split(".")[0] in PACKAGES and (target := _layer(module)) not in allowed
     ]
-    assert not wrong, "\n".join(wrong)
+    assert not wrong, "\n".join([*wrong, f"{own} may import {sorted(allowed)}: see MAY_IMPORT"])
+
+
+def _of_the_controller() -> list[Path]:
+    # A guest's processes import what their part needs, and Mininet is not everywhere.
+    return [path for path in _modules() if _layer(_name(path)) != "orchestrator.testbed"]
+
+
+@pytest.mark.parametrize("path", _of_the_controller(), ids=_name)
+def test_only_heavy_libraries_are_imported_by_a_function(path: Path) -> None:
+    # What is imported lazily is a command, by the group that finds it (orchestrator/cli).
+    tree = ast.parse(path.read_text())
+    functions = (each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef))
+    inside = (each for function in functions for each in ast.walk(function))
+    names = {
+        name
+        for each in inside
+        if isinstance(each, ast.Import | ast.ImportFrom)
+        for name in (
+            [str(each.module)]
+            if isinstance(each, ast.ImportFrom)
+            else [alias.name for alias in each.names]
+        )
+    }
+    light = {name for name in names if name.partition(".")[0] not in HEAVY} - HEAVY_MODULES
+    assert not light, f"{path.relative_to(ROOT)}: import {sorted(light)} at its head"
 
 
 def test_lower_packages_come_first() -> None:
@@ -190,6 +259,53 @@ def test_imports_have_no_cycles() -> None:
 
     for name in sorted(graph):
         walk(name, ())
+
+
+NO_TERMINAL = ("orchestrator.application", "orchestrator.reproduction", "orchestrator.analysis")
+"""Packages of use cases: they tell and return what they have to say, and raise what is wrong."""
+
+
+@pytest.mark.parametrize(
+    "path", [path for path in _modules() if _layer(_name(path)) in NO_TERMINAL], ids=_name
+)
+def test_use_cases_neither_print_nor_exit(path: Path) -> None:
+    uses = list(_terminal_uses(path.read_text()))
+    assert not uses, (
+        f"{path.relative_to(ROOT)} has {uses}: return a result, or tell the listener an event, and "
+        "let orchestrator/cli print it"
+    )
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import click", "from rich.console import Console", "def f():\n  import rich.table",
+        "print('done')", "import sys\nsys.exit(1)", "from sys import exit", "exit()",
+        "import os\nos._exit(1)", "raise SystemExit(1)",
+    ],
+)  # fmt: skip
+def test_each_way_to_print_or_exit_is_found(code: str) -> None:
+    assert list(_terminal_uses(code))
+
+
+def _terminal_uses(source: str) -> Iterator[str]:
+    """Yield what a module uses of click, rich, ``print`` and the ways to end the program."""
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Import(names):
+                used = [alias.name for alias in names]
+            case ast.ImportFrom(module=str(module), names=names):
+                used = [f"{module}.{alias.name}" for alias in names]
+            case ast.Attribute() | ast.Name():
+                used = [ast.unparse(node)]
+            case _:
+                continue
+        yield from (
+            each
+            for each in used
+            if each.split(".")[0] in ("click", "rich")
+            or each in ("print", "exit", "quit", "sys.exit", "os._exit", "SystemExit")
+        )
 
 
 def test_the_bare_package_imports_nothing() -> None:

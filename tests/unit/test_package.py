@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import email
 import json
 import os
 import subprocess
@@ -15,15 +16,17 @@ from pathlib import Path
 import pytest
 
 from orchestrator.execution.commit import RECORD, git_commit
-from results.claims.measured import read_all
-from tests.unit.stores import restore
+from results.claims.claim_summaries import read_all
+from tests.support.stores import restore
 
 pytestmark = pytest.mark.build
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("orchestrator", "topologies", "results", "web", "guest", "kmods")
 LEFT_OUT = {"__pycache__", "build", "node_modules"}
-CLAIMS, CLAIMS_IN_WHEEL = ROOT / "scenarios/papers/claims", "results/claims/stated"
+PAPERS, PAPERS_IN_WHEEL = ROOT / "scenarios/papers", "results/claims/papers"
+CLAIMS = PAPERS / "claims"
+LICENCES = ROOT / "LICENSES"
 
 
 def run(*words: str | Path, cwd: Path, ok: bool = True) -> subprocess.CompletedProcess[str]:
@@ -84,18 +87,37 @@ def test_the_wheel_has_every_file_of_the_packages(built: tuple[Path, Path]) -> N
     with zipfile.ZipFile(built[1]) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
     there |= {
-        f"{CLAIMS_IN_WHEEL}/{path.relative_to(CLAIMS).as_posix()}"
-        for path in CLAIMS.rglob("*")
+        f"{PAPERS_IN_WHEEL}/{path.relative_to(PAPERS).as_posix()}"
+        for path in PAPERS.rglob("*")
         if path.is_file()
     }
     assert names - {RECORD} == there - set(ignored)
-    assert {"results/migrations/0001_initial.sql", "guest/kernel.config", "kmods/Kbuild"} <= names
+    assert {
+        "results/schema/migrations/0013_store.sql",
+        "guest/kernel.config",
+        "kmods/Kbuild",
+    } <= names
+
+
+def test_the_wheel_names_and_has_its_licences(built: tuple[Path, Path]) -> None:
+    with zipfile.ZipFile(built[1]) as wheel:
+        (metadata,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
+        about = email.message_from_bytes(wheel.read(metadata))
+        texts = {
+            name: wheel.read(f"{metadata.rpartition('/')[0]}/licenses/{name}")
+            for name in about.get_all("License-File", [])
+        }
+    assert about["License-Expression"] == "Apache-2.0 AND GPL-2.0-only"
+    assert texts == {f"LICENSES/{path.name}": path.read_bytes() for path in LICENCES.iterdir()}
+    assert b"Apache License" in texts["LICENSES/Apache-2.0.txt"]
+    assert b"GNU GENERAL PUBLIC LICENSE" in texts["LICENSES/GPL-2.0-only.txt"]
 
 
 def test_the_sdist_can_be_tested(built: tuple[Path, Path]) -> None:
     with tarfile.open(built[0]) as sdist:
         names = {name.partition("/")[2] for name in sdist.getnames()}
-    needed = {"Makefile", "requirements.lock", "requirements-dev.lock", "hatch_build.py", "LICENSE",
+    needed = {"Makefile", "requirements.lock", "requirements-dev.lock", "hatch_build.py",
+              "REUSE.toml", "LICENSES/Apache-2.0.txt", "LICENSES/GPL-2.0-only.txt",
               "tools/setup", "scenarios/quickstart.yaml", "tests/conftest.py"}  # fmt: skip
     assert needed <= names
 
@@ -126,9 +148,9 @@ def test_an_installed_wheel_works_outside_the_checkout(installed: Path, tmp_path
     program = installed / "orchestrator"
     scenario = ROOT / "scenarios/quickstart.yaml"
     assert "valid, 1 run" in run(program, "validate", scenario, cwd=tmp_path).stdout
-    restore("schema-1.sql", tmp_path / "old.db")
+    restore(tmp_path / "old.db")
     listed = run(program, "runs", "--json", "--db", "old.db", cwd=tmp_path)
-    assert len(json.loads(listed.stdout)["runs"]) == 3
+    assert len(json.loads(listed.stdout)["runs"]) == 4
     run(program, "doctor", "--store", "--db", "old.db", cwd=tmp_path)
     looked = run(program, "doctor", "--json", "--backend", "guest", cwd=tmp_path, ok=False)
     assert looked.returncode in (0, 4), looked.stderr
@@ -151,7 +173,48 @@ def test_an_installed_wheel_shows_the_papers_claims(installed: Path, tmp_path: P
     assert papers
     assert all(f'href="/papers/{name}"' in shown for name in papers)
     measured = read_all(CLAIMS / "measured")["tibet", "T2"].summaries[0]
-    runs = len(measured.document["runs"])
+    runs = len(measured.record.runs)
     assert f"Measured at the length {measured.length}: {runs} runs, kernel " in shown
-    assert "need a checkout of the project" in shown
+    assert "checkout" not in shown
     assert "not installed" not in shown
+
+
+def test_an_installed_wheel_plans_the_runs_of_a_claim(installed: Path, tmp_path: Path) -> None:
+    words = ("reproduce", "westwoodplus:W3", "--plan", "--json")
+    planned = run(installed / "orchestrator", *words, cwd=tmp_path)
+    here = run(sys.executable, "-c", "from orchestrator.cli import main; main()", *words, cwd=ROOT)
+    assert planned.stdout == here.stdout
+    assert "westwoodplus/table1.yaml" in planned.stdout
+
+
+def test_an_installed_wheel_hands_on_what_is_stored(installed: Path, tmp_path: Path) -> None:
+    """Reports need templates and fonts, exports libraries: from the wheel, not the checkout."""
+    program, db = installed / "orchestrator", ("--db", "old.db")
+    restore(tmp_path / "old.db")
+    listed = run(program, "experiments", "--json", *db, cwd=tmp_path)
+    (name, *_others) = [each["name"] for each in json.loads(listed.stdout)["experiments"]]
+    assert "goodput_bps" in run(program, "summary", name, *db, cwd=tmp_path).stdout
+    exported = {"parquet": "table.parquet", "rocrate": "crate.zip", "csv": "table.csv"}
+    for form, file in exported.items():
+        run(program, "export", name, "--format", form, "-o", file, *db, cwd=tmp_path)
+        assert (tmp_path / file).stat().st_size > 100
+    run(program, "report", name, "-o", "report", *db, cwd=tmp_path)
+    assert (tmp_path / "report/report.pdf").read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.guest
+@pytest.mark.long
+def test_an_installed_wheel_runs_a_scenario_a_module_and_a_claim(
+    installed: Path, tmp_path: Path
+) -> None:
+    program = installed / "orchestrator"
+    for file in ("quickstart.yaml", "own-module/own-module.yaml"):
+        words = ("run", ROOT / "scenarios" / file, "--json", "--quiet")
+        (one,) = json.loads(run(program, *words, cwd=tmp_path).stdout)["runs"]
+        assert one["fidelity"]["verdict"] == "faithful"
+    judged = run(program, "reproduce", "westwoodplus:W3", "--quick", "--json", cwd=tmp_path)
+    document = json.loads(judged.stdout)
+    assert document["claims"]
+    assert {each["length"] for each in document["claims"]} == {"quick"}
+    assert document["digests"]
+    assert all(each["equal"] and not each["other"] for each in document["digests"])

@@ -13,9 +13,13 @@ import pytest
 from click.testing import CliRunner
 
 from orchestrator import plaintext
-from orchestrator.cli import Commands, _junit, _output, _report
-from orchestrator.cli._status import StatusLine
+from orchestrator.application.outcomes import ScenarioOutcome
+from orchestrator.cli import Commands
+from orchestrator.cli.render import junit, run_text, terminal
+from orchestrator.cli.render.status_line import StatusLine
 from orchestrator.errors import BedError
+from results.runs.model import RunResult
+from tests.support.run_results import result
 
 HOSTILE = "a\x1b]0;owned\x07\x1b[2J\x9b1m\x7f\r\u202egnp\u2066\u2028\ud800\ufffe\x00z"
 SHOWN = r"a\x1b]0;owned\x07\x1b[2J\x9b1m\x7f\x0d\u202egnp\u2066\u2028\ud800\ufffe\x00z"
@@ -31,7 +35,7 @@ def test_control_characters_are_escapes() -> None:
 
 
 def test_json_has_no_raw_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
-    _output.print_json({"console": HOSTILE})
+    terminal.print_json({"console": HOSTILE})
     said = capsys.readouterr().out
     assert json.loads(said) == {"console": HOSTILE}
     assert all(char.isprintable() or char == "\n" for char in said)
@@ -58,27 +62,24 @@ def test_the_middle_of_long_logs_is_left_out() -> None:
     assert plaintext.decoded(head, tail, 7) == "begin\ufffd\n[... 7 bytes left out ...]\nend\n"
 
 
-def run(**values: Any) -> dict[str, Any]:
-    return {
-        "id": "1", "variant": {}, "repetition": 0, "seed": 1, "status": "failed",
-        "error": HOSTILE, "wall_s": 1.0, "scenario": "s", "metrics": {},
-        "fidelity": {"verdict": None, "checks": []}, "flows": [], "tags": [], "notes": [],
-        **values,
-    }  # fmt: skip
+def run(**changes: Any) -> RunResult:
+    return result([], **({"status": "failed", "error": HOSTILE} | changes))
 
 
 def test_reports_for_people_show_escapes(tmp_path: Path) -> None:
     out = io.StringIO()
-    _report.print_run(run(), _output.console(out))
-    _report.print_list(
-        [run(scenario=HOSTILE, status=HOSTILE)], _output.console(out), scenarios=True
+    run_text.print_run(run(), terminal.console(out))
+    run_text.print_list(
+        [run(scenario=HOSTILE, status=HOSTILE, flows=[]).listed()],
+        terminal.console(out),
+        scenarios=True,
     )
     with StatusLine(stream=out) as line:
         line.show(HOSTILE, HOSTILE)
         line.say(HOSTILE)
     assert out.getvalue().count(SHOWN) == 6
     assert all(char.isprintable() or char == "\n" for char in out.getvalue())
-    _junit.write({"scenario": HOSTILE, "runs": [run()]}, tmp_path / "report.xml")
+    junit.write([ScenarioOutcome.of([run(scenario=HOSTILE)], 1)], tmp_path / "report.xml")
     report = ET.parse(tmp_path / "report.xml").getroot()
     assert report.get("name") == SHOWN
     assert SHOWN in (report[0][0].text or "")

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from results.report import PACKAGES
+
 SETUP = Path(__file__).parents[2] / "tools/setup"
 
 
@@ -71,9 +73,14 @@ def test_setup_and_playbooks_install_the_same_packages_for_the_test_bed(tmp_path
     assert {"mininet", "openvswitch-switch", "iperf3"} < packages
     listed = run_setup("list", "run", system=("debian", "12"), folder=tmp_path).stdout.split()
     assert packages < set(listed)
+    reports = (SETUP.parent / "report.packages").read_text().splitlines()
+    assert {line for line in reports if not line.startswith("#")} < set(listed)
+    assert [line for line in reports if not line.startswith("#")] == PACKAGES.split()
     roles = SETUP.parents[1] / "playbooks/roles"
     mininet = (roles / "mininet/defaults/main.yml").read_text()
     assert "'/../tools/testbed.packages'" in mininet
+    testbed = (roles / "testbed/defaults/main.yml").read_text()
+    assert "'/../tools/report.packages'" in testbed
     assert not [name for name in packages if f"'{name}'" in mininet]
     lab_host = (roles / "lab_host/defaults/main.yml").read_text()
     found = re.search(r"^lab_host_packages: \[(.+)\]$", lab_host, re.MULTILINE)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 from collections.abc import Callable
 from decimal import Decimal
@@ -290,7 +291,8 @@ def test_limits_are_read_in_every_unit(text: str, limit: Limit) -> None:
         ("0ms", "above zero"),
         ("0bdp", "above zero"),
         ("1.5p", "whole packets"),
-        ("4294967296p", "4294967295 packets or bytes"),
+        ("4294967296p", "4294967295 packets or bytes at most"),
+        ("1e30p", "4294967295 packets or bytes at most"),
         ("5GB", "4294967295 packets or bytes"),
         ("1e6bdp", "10000bdp at most"),
         ("100", "needs a unit (p, B, kB"),
@@ -373,3 +375,21 @@ def test_shown_texts_are_short_and_printable() -> None:
     assert units.shown("a\nb\x00\ud800") == "`a�b��`"
     assert len(units.shown("x" * 10**6)) == 63
     assert units.shown(None) == "nothing"
+
+
+PARSERS = [each for name, each in vars(units).items() if name.startswith("parse_")]
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+@pytest.mark.parametrize(
+    "unit", ["", "%", "s", "ms", "mbit", "p", "bdp", "bdp(min)", "kB", "/s"]
+)  # fmt: skip
+def test_a_number_beyond_floats_is_read_or_refused(
+    parser: Callable[[str], object], unit: str
+) -> None:
+    """``loss: 9e999`` was an error of the program."""
+    for number in ("9e999", "-9e999", "1e-999", "9e9999999"):
+        with contextlib.suppress(UnitError):
+            assert parser(f"{number}{unit}") is not None
+    with pytest.raises(UnitError):
+        units.parse_chance("9e999")

@@ -17,7 +17,7 @@ ACTS = (
 )
 
 
-def enter(group: cgroup.Group) -> None:
+def enter(group: cgroup.ControlGroup) -> None:
     """Enter the group, as a sandbox does before it starts."""
     os.write(group.entrance, b"0")
 

@@ -133,7 +133,10 @@ class Machine:
         return [each.strip() for each in said.split(_RULE)]
 
     def inventory(self, title: str, groups: Iterable[str]) -> Path:
-        """Write a play's inventory, in which the machine is of those groups; return the file."""
+        """Write a play's inventory, in which the machine is of those groups; return the file.
+
+        `vagrant ssh-config` locks the machine, so no other Vagrant command may run meanwhile.
+        """
         told = self.vagrant("ssh-config", "ssh-config", NAME).said.split()
         values = {
             "ansible_host": told[told.index("HostName") + 1],
@@ -151,8 +154,8 @@ class Machine:
         )
         return path
 
-    def play(self, title: str, playbook: str, groups: Iterable[str], *words: str) -> dict[str, int]:
-        """Play a playbook from this host against the machine, a member of groups of hosts.
+    def play(self, title: str, playbook: str, inventory: Path, *words: str) -> dict[str, int]:
+        """Play a playbook from this host against the machine of an inventory.
 
         Returns:
             The counts of the recap.
@@ -160,7 +163,7 @@ class Machine:
         told = self.run(
             title,
             "/usr/bin/ansible-playbook",  # Debian's, as in the machine; the newest takes longer
-            f"--inventory={self.inventory(title, groups)}",
+            f"--inventory={inventory}",
             *words,
             f"playbooks/{playbook}",
         )

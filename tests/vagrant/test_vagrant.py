@@ -7,28 +7,21 @@ from __future__ import annotations
 
 import json
 import shlex
-import sqlite3
 import subprocess
 import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.vagrant import daemons
+from tests.vagrant import assertions, daemons
 from tests.vagrant.machine import BOX, NAME, ORCHESTRATOR, PROJECT, Machine, recap
 
 MODULES = sorted(
     path.stem for path in (PROJECT / "kmods").glob("tcp_*.c") if ".mod" not in path.name
 )
 PYTHON = "/opt/orchestrator/venv/bin/python"
-CLOSE = 0.05
-"""How far utilisations of the machine and the guest may be apart."""
-HOST_CHECKS = {"scheduling_delay", "host_load", "run_load"}
-"""What says that the machine was too slow, or busy with something else."""
 BOTH = ("testbeds", "lab_hosts")
 AS_BOTH = ("--extra-vars=@playbooks/vars/vagrant.yml", "--extra-vars=lab_host_user=vagrant")
 _LOADED = "cut -d' ' -f1 /proc/modules"
@@ -76,32 +69,28 @@ def test_every_module_was_built_for_the_stock_kernel_and_is_loaded(machine: Mach
 
 
 def test_the_quickstart_runs_inside(machine: Machine) -> None:
-    command = "orchestrator run scenarios/quickstart.yaml --backend local --json"
+    command = shlex.join(["orchestrator", *assertions.RUN_INSIDE])
     with machine.undisturbed():
         done = machine.inside("run inside", command, good=(0, 3))
     (run,) = json.loads(done.said)["runs"]
-    judge(run, "local")
+    assertions.require_measured(run, "local")
     assert run["fidelity"]["verdict"] != "unfaithful", run["fidelity"]
-    machine.utilisation = utilisation(run)
+    machine.utilisation = assertions.utilisation(run)
 
 
 def test_a_run_from_the_host_stores_its_results_there(machine: Machine, tmp_path: Path) -> None:
     db = tmp_path / "home.db"
-    words = ["run", "scenarios/quickstart.yaml", "--backend", "vagrant", "--json", "--db", str(db)]
-    words += ["--set", "duration=30s"]  # all of it has been seen inside
+    words = [*assertions.RUN_FROM_HOST, "--db", str(db)]
     with machine.undisturbed():
         done = machine.run("run from the host", ORCHESTRATOR, *words, good=(0, 3))
     (run,) = json.loads(done.said)["runs"]
-    judge(run, "vagrant")
+    assertions.require_measured(run, "vagrant")
     release, left = machine.look(
         "after a run from the host", "uname -r", "ls /var/tmp /run | grep -c tcp-orchestrator; true"
     )
     assert run["kernel"] == release
-    with closing(sqlite3.connect(db)) as stored:
-        asked = "SELECT value FROM provenance WHERE key = 'vagrant'"
-        told = json.loads(stored.execute(asked).fetchone()[0])
-        assert (told["provider"], told["box"]) == ("libvirt", BOX)
-        assert stored.execute("SELECT COUNT(*) FROM tcp_samples").fetchone()[0] > 1000
+    found = assertions.require_samples(db, run["id"])["vagrant"]
+    assert (found["provider"], found["box"]) == ("libvirt", BOX)
     assert left == "0"
 
 
@@ -116,10 +105,7 @@ def test_the_results_of_the_machine_are_fetched(machine: Machine) -> None:
     machine.vagrant("results", "provision", "--provision-with", "results")
     copy = PROJECT / "build" / "results-vm.db"
     try:
-        with closing(sqlite3.connect(copy)) as stored:
-            assert stored.execute("SELECT backend, status FROM runs").fetchall() == [
-                ("local", "ok")
-            ]
+        assertions.require_only_run(copy, "local")
     finally:
         copy.unlink()
 
@@ -143,10 +129,11 @@ def test_the_dashboard_is_read_only_and_serves_this_host_only(machine: Machine) 
 
 def test_a_second_provisioning_and_check_mode_change_nothing(machine: Machine) -> None:
     """Ansible runs in the machine, as with Vagrant, and at the same time on the host."""
+    lab_host, both = machine.inventory("lab host", ["lab_hosts"]), machine.inventory("both", BOTH)
     with ThreadPoolExecutor() as beside:
         again = beside.submit(machine.vagrant, "provision again", "provision")
-        lab = machine.play("lab host", "site.yml", ["lab_hosts"], *AS_BOTH)
-        checked = machine.play("check mode", "site.yml", BOTH, "--check", *AS_BOTH)
+        lab = machine.play("lab host", "site.yml", lab_host, *AS_BOTH)
+        checked = machine.play("check mode", "site.yml", both, "--check", *AS_BOTH)
     assert recap(again.result().said.replace(f"    {NAME}: ", ""))["changed"] == 0
     assert lab["failed"] == 0
     assert lab["changed"] > 0  # one more kind of machine than it was
@@ -164,7 +151,8 @@ def test_a_reboot_keeps_modules_values_and_dashboard(machine: Machine) -> None:
 
 def test_uninstall_removes_everything(machine: Machine) -> None:
     words = ("--extra-vars=testbed_results_too=true",)
-    assert machine.play("uninstall", "uninstall.yml", BOTH, *words)["changed"] > 0
+    both = machine.inventory("both", BOTH)
+    assert machine.play("uninstall", "uninstall.yml", both, *words)["changed"] > 0
     files = f"ls -d {' '.join(BROUGHT)} 2>/dev/null"
     packages = "dpkg-query -W mininet dkms 2>/dev/null; true"
     left, user, now, backlog, there = machine.look(
@@ -183,12 +171,13 @@ def test_uninstall_removes_everything(machine: Machine) -> None:
 @pytest.mark.thorough
 def test_uninstall_changes_nothing_where_nothing_is_set_up(machine: Machine) -> None:
     """Check mode of a first run, and at the same time uninstalling what is not installed."""
+    both = machine.inventory("both", BOTH)
     with ThreadPoolExecutor() as beside:
         first = beside.submit(
-            machine.play, "check mode of a first run", "site.yml", BOTH, "--check"
+            machine.play, "check mode of a first run", "site.yml", both, "--check"
         )
         words = ("--extra-vars=testbed_results_too=true",)
-        again = machine.play("uninstall again", "uninstall.yml", BOTH, *words)
+        again = machine.play("uninstall again", "uninstall.yml", both, *words)
     assert again["changed"] == again["failed"] == 0
     assert first.result()["failed"] == 0
     assert first.result()["changed"] > 0
@@ -206,26 +195,11 @@ def test_destroy_leaves_nothing(machine: Machine) -> None:
 def test_results_inside_were_close_to_the_guests(machine: Machine, tmp_path: Path) -> None:
     """This is last, as the guest kernel is built with the CPU time that the machine leaves."""
     machine.guest.result()
-    words = ("run", "scenarios/quickstart.yaml", "--json", "--db", str(tmp_path / "guest.db"))
+    words = (*assertions.RUN_IN_GUEST, "--db", str(tmp_path / "guest.db"))
     (guest,) = json.loads(machine.run("run in the guest", ORCHESTRATOR, *words).said)["runs"]
-    assert machine.utilisation is not None
-    assert abs(machine.utilisation - utilisation(guest)) <= CLOSE * utilisation(guest)
+    assertions.require_close(machine.utilisation, guest)
 
 
 def ours(modules: str) -> list[str]:
     """Return which of this project's modules a kernel has."""
     return sorted(set(modules.split()) & set(MODULES))
-
-
-def judge(run: dict[str, Any], backend: str) -> None:
-    """Assert that a run is complete, and is faithful or reports that the machine was too slow."""
-    assert run["backend"] == backend
-    assert run["status"] == "ok"
-    short = {each["name"] for each in run["fidelity"]["checks"] if each["ok"] is not True}
-    assert run["fidelity"]["verdict"] == "faithful" or short & HOST_CHECKS, run["fidelity"]
-
-
-def utilisation(run: dict[str, Any]) -> float:
-    """Return the bottleneck's utilisation."""
-    value: float = run["metrics"]["utilisation"]
-    return value

@@ -7,7 +7,10 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, Page, Request, sync_playwright
+from playwright.sync_api import Browser, Page, Request, expect, sync_playwright
+
+PATIENCE_MS = 60_000
+"""How long a page may take on a busy machine; nothing waits longer than what it waits for."""
 
 
 @pytest.fixture(scope="module")
@@ -25,9 +28,10 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture
 def page(browser: Browser) -> Iterator[Page]:
     """A page that fails the test on any error; CSP violations are errors on its console."""
+    expect.set_options(timeout=PATIENCE_MS)
     context = browser.new_context(viewport={"width": 1280, "height": 900}, color_scheme="light")
     page = context.new_page()
-    page.set_default_timeout(15_000)
+    page.set_default_timeout(PATIENCE_MS)
     wrong: list[str] = []
     page.on("console", lambda one: wrong.append(one.text) if one.type != "log" else None)
     page.on("pageerror", lambda one: wrong.append(str(one)))

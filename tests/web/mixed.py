@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.recording.model import DATAGRAM_DTYPE, TRANSFER_DTYPE, Recording
-from results.store import Store
+from results.store.store import Store
 from tests.web import synthetic
 
 TRANSFERS = 400

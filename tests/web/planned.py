@@ -11,8 +11,8 @@ from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.recording.model import FlowRecord, QueueRecord
 from orchestrator.scenario import load
-from results.model import summarise_links
-from results.store import Store
+from results.records.links import summarise_links
+from results.store.store import Store
 from tests.web import synthetic
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

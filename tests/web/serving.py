@@ -12,8 +12,8 @@ from typing import Any
 from waitress.server import BaseWSGIServer, create_server
 
 from web import create_app
-from web.capacity import THREADS
-from web.live import STREAMS
+from web.http.capacity import THREADS
+from web.http.streams import STREAMS
 
 
 @contextmanager

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from results.store import Store
-from tests.unit.results import experiments
+from results.store.store import Store
+from tests.support import experiments
 from tests.web import synthetic
 
 LIMIT, RATE = "topology.bottleneck.queue.limit", "topology.bottleneck.rate"

@@ -13,6 +13,7 @@ from orchestrator.recording.model import (
     QUEUE_DTYPE,
     RECEIVER,
     SENDER,
+    SENDER_STATE_DTYPE,
     SSTHRESH_INFINITE,
     STATISTIC_SLOTS,
     TCP_DTYPE,
@@ -22,8 +23,8 @@ from orchestrator.recording.model import (
     Recording,
 )
 from orchestrator.windows import Window
-from results.model import RunHead
-from results.store import Store
+from results.records.model import RunHead
+from results.store.store import Store
 
 RATE_BPS = 10_000_000
 LIMIT_PACKETS = 100
@@ -47,6 +48,7 @@ HEAD = RunHead(
     scenario_sha256="ab" * 32,
     link_model=1,
     digest_version=2,
+    metrics_grid_s=0.1,
     resolved={"version": 1, "name": "quickstart"},
     git_commit="c0ffee" * 6 + "c0ff",
 )
@@ -120,6 +122,7 @@ def recording(
         ],
         tcp=tcp,
         queue_samples=samples,
+        sender_states=_states(tcp),
         provenance={"kernel": "6.12.57", "sysctls": {"net.ipv4.tcp_sack": 1}, "note": NASTY},
         console="[    0.000000] Linux version 6.12.57\n",
         log="set up in 0.8 s\n",
@@ -168,6 +171,15 @@ def _simulate(
             ssthresh[largest] = cwnd[largest] * (0.5 + 0.15 * (largest == 0))
             cwnd[largest] = ssthresh[largest]
     return tcp[:row], queue
+
+
+def _states(tcp: npt.NDArray[np.void]) -> npt.NDArray[np.void]:
+    """Return what the metrics' grid finds of senders: the states of their samples."""
+    sent = tcp[tcp["endpoint"] == SENDER]
+    states = np.zeros(len(sent), SENDER_STATE_DTYPE)
+    for name in set(SENDER_STATE_DTYPE.names or ()) & set(TCP_DTYPE.names or ()):
+        states[name] = sent[name]
+    return states
 
 
 def fill(path: Path) -> dict[str, str]:

@@ -11,7 +11,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Page, expect
 
-from results.store import Store
+from results.store.store import Store
 from tests.web import sweep, synthetic
 from tests.web.serving import serving
 
@@ -46,10 +46,28 @@ def test_who_wins_at_1_bdp_in_two_clicks(page: Page, stored: Stored) -> None:
     assert cells[5] in ("< 0.001", *(f"0.{number:03d}" for number in range(1, 51)))
 
 
+def open_further_choices(page: Page) -> None:
+    page.get_by_text("Colours, panels, scales, comparison").click()
+
+
+def test_the_answer_is_in_sight_on_a_telephone(page: Page, stored: Stored) -> None:
+    """Few controls stand above the plot, and the others are folded until one of them is used."""
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.goto(f"{stored[0]}/experiments/bbr-vs-cubic")
+    top = page.locator("#plot-title").bounding_box()
+    assert top is not None
+    assert top["y"] < 320
+    assert page.evaluate("document.documentElement.scrollWidth") == 400
+    expect(page.get_by_label("panels by")).not_to_be_visible()
+    page.goto(f"{stored[0]}/experiments/bbr-vs-cubic?facet=rate")
+    expect(page.get_by_label("panels by")).to_be_visible()
+
+
 def test_choices_are_in_the_address_and_change_the_plot(page: Page, stored: Stored) -> None:
     page.goto(f"{stored[0]}/experiments/bbr-vs-cubic")
     assert page.locator("svg.metric .line").count() == 2
     assert page.locator("svg.metric .point").count() == 12
+    open_further_choices(page)
     page.get_by_label("panels by").select_option("rate")
     expect(page.locator("svg.metric").first).to_have_attribute("aria-label", re.compile("50mbit"))
     page.get_by_label("Metric").select_option("rtt_mean_s")
@@ -80,6 +98,7 @@ def test_it_works_without_scripts(browser: Browser, stored: Stored) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(f"{stored[0]}/experiments/bbr-vs-cubic")
+    open_further_choices(page)
     page.get_by_label("vertical").select_option("log")
     page.get_by_role("button", name="Show").click()
     assert "y_scale=log" in page.url
@@ -100,8 +119,10 @@ def test_keys_lead_from_the_start_to_the_choices(page: Page, stored: Stored) -> 
             break
     page.keyboard.press("Enter")
     expect(page.locator("#differences")).to_be_visible()
-    for _ in range(10):
+    for _ in range(12):
         page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.tagName") == "SUMMARY":
+            page.keyboard.press("Enter")
         if page.evaluate("document.activeElement.name") == "y_scale":
             break
     page.keyboard.press("ArrowDown")

@@ -9,7 +9,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Locator, Page, expect
 
-from results.store import Store
+from results.store.store import Store
 from tests.web import mixed, synthetic
 from tests.web.serving import serving
 

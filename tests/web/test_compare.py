@@ -10,10 +10,10 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Page, expect
 
-from results.store import Store
+from results.store.store import Store
+from tests.support.dashboard import PIXELS
 from tests.web import synthetic
 from tests.web.serving import serving
-from tests.web.test_dashboard import PIXELS
 
 pytestmark = pytest.mark.browser
 

@@ -13,23 +13,14 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from orchestrator.recording.model import SSTHRESH_INFINITE
-from results.store import Store
+from results.store.store import Store
+from tests.support.dashboard import PIXELS
 from tests.web import synthetic
 from tests.web.serving import serving
 
 pytestmark = pytest.mark.browser
 
 CHARTS = ("cwnd", "rtt", "goodput", "queue")
-PIXELS = """canvas => {
-  const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
-  const seen = new Map();
-  for (let i = 0; i < data.length; i += 4) {
-    if (data[i + 3] < 200) continue;
-    const colour = `${data[i]},${data[i + 1]},${data[i + 2]}`;
-    seen.set(colour, (seen.get(colour) ?? 0) + 1);
-  }
-  return Object.fromEntries([...seen].filter(([, count]) => count > 100));
-}"""
 BLUE, ORANGE = "18,111,171", "220,109,28"
 """The first two flows' colours in the light style."""
 

@@ -12,8 +12,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Page, expect
 
-from results.notes import Remarks
-from results.store import Store
+from results.store.parts.notes import Remarks
+from results.store.store import Store
 from tests.web import synthetic
 from tests.web.serving import serving
 

@@ -12,10 +12,11 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Page, expect
 
-from results import live
-from results.store import Store
-from tests.unit.results import experiments
-from tests.unit.results.test_recordings import head
+from results.store import live
+from results.store.live import LiveFlow, LiveQueue, LiveRun
+from results.store.store import Store
+from tests.support import experiments
+from tests.support.recordings import head
 from tests.web import sweep, synthetic
 from tests.web.serving import serving
 
@@ -48,27 +49,27 @@ def address(db: Path) -> Iterator[str]:
         yield address
 
 
-def state(bins: int, phase: str = "traffic", flows: int = 2) -> dict[str, object]:
+def state(bins: int, phase: str = "traffic", flows: int = 2) -> LiveRun:
     """What is known of a run of 60 s with some flows after as many seconds."""
     curve = [float(10 + one % 20) for one in range(bins)]
 
-    def flow(number: int) -> dict[str, object]:
+    def flow(number: int, name: str) -> LiveFlow:
         mine = [one + 2 * number for one in curve]
-        rates = [one * 1e6 for one in mine]
-        return {"base_rtt_s": 0.008, "cwnd_segments": mine, "rtt_ms": mine, "goodput_bps": rates}
+        return LiveFlow(name, 0.008, mine, rtt_ms=mine, goodput_bps=[one * 1e6 for one in mine])
 
     names = ["westwood", "reno", *(f"more[{number}]" for number in range(flows - 2))]
-    return {
-        "phase": phase,
-        "simulated_s": float(bins),
-        "duration_s": 60.0,
-        "speed": 20.0,
-        "left_s": (60 - bins) / 20,
-        "problem": "",
-        "time_s": [one + 1.0 for one in range(bins)],
-        "flows": [{"name": name, **flow(number)} for number, name in enumerate(names)],
-        "queues": [{"name": "bottleneck:forward:queue", "backlog_packets": curve}],
-    }
+    return LiveRun(
+        phase=phase,
+        simulated_s=float(bins),
+        duration_s=60.0,
+        wall_s=bins / 20,
+        speed=20.0,
+        left_s=(60 - bins) / 20,
+        problem="",
+        time_s=[one + 1.0 for one in range(bins)],
+        flows=[flow(number, name) for number, name in enumerate(names)],
+        queues=[LiveQueue("bottleneck:forward:queue", curve)],
+    )
 
 
 def test_a_run_draws_to_its_end(page: Page, address: str, db: Path) -> None:
@@ -149,6 +150,7 @@ def test_an_experiment_s_page_grows_with_its_sweep(page: Page, address: str, db:
         running = store.begin(replace(made, repetition=9, seed=10))
         page.goto(f"{address}/experiments/growing")
         page.evaluate("window.kept = true")
+        page.get_by_text("Colours, panels, scales, comparison").click()
         page.locator("select[name=each]").select_option("yes")
         expect(page).to_have_url(re.compile("each=yes"))
         points = page.locator("svg.metric .point")
@@ -181,7 +183,7 @@ def test_an_experiment_s_page_grows_with_its_sweep(page: Page, address: str, db:
 def test_a_run_whose_samples_cannot_be_shown_says_why(page: Page, address: str, db: Path) -> None:
     with Store(db) as store:
         run = store.begin(synthetic.HEAD)
-        broken = {**state(0), "simulated_s": 5.0, "problem": "<b>facts.jsonl is malformed"}
+        broken = replace(state(0), simulated_s=5.0, problem="<b>facts.jsonl is malformed")
         live.write(db, run, broken)
         page.goto(f"{address}/runs/{run}")
         text = "5 s simulated. No live samples: <b>facts.jsonl is malformed"

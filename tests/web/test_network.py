@@ -8,7 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from playwright.sync_api import Browser, Page, expect
 
-from results.store import Store
+from results.store.store import Store
 from tests.web import planned
 from tests.web.serving import serving
 
@@ -28,7 +28,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
         ids = {
             "quickstart": planned.add(store, planned.spec_of(planned.QUICKSTART)),
             "parking lot": planned.add(store, planned.spec_of(PARKING_LOT)),
-            "many": planned.add(store, planned.hosts(folder, 20, 10)),
+            "many": planned.add(store, planned.hosts(folder, 20, 2)),
         }
     with serving(path) as address:
         yield {name: f"{address}/runs/{run}" for name, run in ids.items()}

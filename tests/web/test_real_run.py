@@ -13,7 +13,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from guest.build import ensure
-from results.store import Store
+from results.documents import run_document
+from results.runs import listing
+from results.store.store import Store
 from tests.web.planned import QUICKSTART
 from tests.web.serving import serving
 
@@ -21,7 +23,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.guest]
 
 DURATION_S = 600
 """Some seconds of wall time, so that the page is seen several times."""
-PATIENCE_S = 60.0
+PATIENCE_S = 300.0
 
 STATE = """() => {
   const progress = document.querySelector("#running progress");
@@ -54,7 +56,12 @@ def running(db: Path) -> str | None:
     """Return the id of the run that is running."""
     with Store.open_read_only(db) as store:
         return next(
-            (run["id"] for run in store.listing()["runs"] if run["status"] == "running"), None
+            (
+                run["id"]
+                for run in run_document.list_document(listing.read(store))["runs"]
+                if run["status"] == "running"
+            ),
+            None,
         )
 
 

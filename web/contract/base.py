@@ -10,16 +10,16 @@ Number = float | None
 """A number; null means infinite or unknown."""
 
 Variant = dict[str, Any]
-"""Values of a scenario's matrix by the path of their axis."""
+"""Values of a scenario's matrix by the path of their axis, or by its name."""
 
 Verdict = Literal["faithful", "doubtful", "unfaithful"]
 
 
-class Answer(BaseModel):
+class ResponseModel(BaseModel):
     """A JSON object that the API answers with. New keys may come, those that are here stay."""
 
 
-class Error(Answer):
+class Error(ResponseModel):
     """What is wrong with a request."""
 
     status: int = Field(description="HTTP status of the answer")
@@ -27,13 +27,13 @@ class Error(Answer):
     message: str = Field(description="what is wrong, and what is valid")
 
 
-class Problem(Answer):
+class Problem(ResponseModel):
     """The answer to a request that cannot be answered."""
 
     error: Error
 
 
-class Versioned(Answer):
+class Versioned(ResponseModel):
     """An answer with the version of its document."""
 
     schema_: Literal[1] = Field(

@@ -6,29 +6,39 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
-from results.claims.judge import Verdict
-from results.claims.page import NOT_YET
-from web.contract.base import Answer, Number, Versioned
+from results.claims.judge import RowVerdict, Verdict
+from results.claims.page.document import NOT_YET
+from web.contract.base import Number, ResponseModel, Versioned
 from web.contract.experiments import LeftOut
 
 State = Literal[
-    "holds", "holds in part", "does not hold", "undecided", "cannot be tested here",
-    "not measured yet",
+    "holds", "mostly holds", "mixed", "mostly does not hold", "does not hold", "open",
+    "cannot be tested here", "not measured yet",
 ]  # fmt: skip
 """A verdict, or that there is none yet."""
 
 assert set(get_args(State)) == {*get_args(Verdict), NOT_YET}, "those of results.claims"
 
 
-class ListedClaim(Answer):
+class Agreement(ResponseModel):
+    """How much agrees with the paper: a share, from low to high as rows are open."""
+
+    low: float
+    high: float
+
+
+class ListedClaim(ResponseModel):
     """A claim with its verdict."""
 
     id: str
     says: str = Field(description="the claim in our words")
     verdict: State
+    agreement: Agreement | None = Field(
+        description="of its statements that count; null: none does, or nothing was measured"
+    )
 
 
-class ListedPaper(Answer):
+class ListedPaper(ResponseModel):
     """A paper with its claims."""
 
     name: str
@@ -43,18 +53,19 @@ class Papers(Versioned):
     totals: dict[State, int] = Field(description="number of claims by verdict")
 
 
-class ClaimRow(Answer):
+class ClaimRow(ResponseModel):
     """One comparison with the paper, in the unit of its statement."""
 
     label: str
     paper: str = Field(description="what the paper has")
     numbers: list[float] = Field(description="the paper's numbers")
     accepted: tuple[Number, Number] = Field(description="what agrees with it; null: open")
+    near: tuple[Number, Number] = Field(description="what agrees or is near; null: open")
     mean: Number
     low: Number
     high: Number
     n: int
-    verdict: Verdict
+    verdict: RowVerdict
     reason: str | None
     needed: int | None = Field(description="about how many repetitions would decide")
     least: int = Field(description="repetitions that were made at first")
@@ -62,7 +73,7 @@ class ClaimRow(Answer):
     values: list[float] = Field(description="in the order of the repetitions")
 
 
-class Statement(Answer):
+class Statement(ResponseModel):
     """A statement of a claim, with the keys of `orchestrator reproduce --json`."""
 
     paper: str
@@ -71,6 +82,7 @@ class Statement(Answer):
     says: str
     place: str = Field(description="section, figure or table of the paper")
     verdict: State
+    agreement: Agreement | None = Field(description="of its rows; null: it cannot be tested")
     cannot: str | None = Field(description="why it cannot be tested here")
     in_part: str | None = Field(description="why it is testable in part only")
     cause: str | None = Field(description="why it does not hold here")

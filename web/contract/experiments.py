@@ -6,16 +6,20 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from results.overview import State
-from web.contract.base import Answer, Number, Variant, Versioned
+from results.experiment.overview import State
+from web.contract.base import Number, ResponseModel, Variant, Versioned
 
 
-class ListedAxis(Answer):
+class ListedAxis(ResponseModel):
     """An axis of the scenario's matrix."""
 
-    path: str
+    path: str = Field(description="of an axis with named values its name")
+    paths: list[str] = Field(description="what its values set")
     label: str = Field(description="the shortest end of the path that names one axis")
     values: list[Any]
+    sets: dict[str, Variant] | None = Field(
+        description="of an axis with named values: what each sets, by name and path"
+    )
 
 
 class Axis(ListedAxis):
@@ -25,7 +29,7 @@ class Axis(ListedAxis):
     numbers: list[float] | None = Field(description="null: the values are no quantities")
 
 
-class Experiment(Answer):
+class Experiment(ResponseModel):
     """Runs of one scenario, kernel and set of modules."""
 
     name: str
@@ -60,14 +64,14 @@ class Experiments(Versioned):
     total: int | None = Field(default=None, description="of a page: number of all experiments")
 
 
-class Cell(Answer):
+class Cell(ResponseModel):
     """The newest run of a variant and a repetition."""
 
     id: str
     state: State
 
 
-class Grid(Answer):
+class Grid(ResponseModel):
     """The runs of an experiment by variant (a line) and repetition (a column)."""
 
     variants: list[Variant] = Field(description="in the order of the axes")
@@ -85,7 +89,7 @@ class OneExperiment(Versioned, Experiment):
     scenario_text: str = Field(description="the file of its newest run, as it was")
 
 
-class LeftOut(Answer):
+class LeftOut(ResponseModel):
     """Number of runs that do not count."""
 
     unfaithful: int
@@ -93,7 +97,7 @@ class LeftOut(Answer):
     identical: int = Field(description="equal to the bit to another one, which counts")
 
 
-class Quantile(Answer):
+class Quantile(ResponseModel):
     """A quantile over repetitions with its 95% interval."""
 
     value: float
@@ -108,7 +112,7 @@ class ShareQuantile(Quantile):
     share: float = Field(description="above 0, below 1; 0.5 is the median")
 
 
-class Estimate(Answer):
+class Estimate(ResponseModel):
     """A mean over repetitions with its 95% interval, in the metric's unit."""
 
     mean: Number
@@ -117,10 +121,16 @@ class Estimate(Answer):
     sd: Number = Field(description="standard deviation")
     n: int
     rule: Literal["student", "stein"] = Field(description="how the interval was made")
+    of: int = Field(description="number of runs that count, of which `n` have a value")
+    flows_n: int = Field(description="number of flows with a value, in all runs")
+    flows_of: int = Field(description="number of flows, in all runs")
+    finished: Number = Field(
+        description="share of transfers that ended in time, of metrics that only these have"
+    )
 
 
 class Mean(Estimate):
-    """A metric over repetitions."""
+    """A metric over repetitions; `mean` is null where no run has a value."""
 
     drifting: bool | None = Field(description="null: not looked for")
     rise: Number = Field(description="change over the window, as a share of the mean")
@@ -131,7 +141,7 @@ class Mean(Estimate):
     runs: list[str] = Field(description="ids, in the order of the values")
 
 
-class SummaryRow(Answer):
+class SummaryRow(ResponseModel):
     """The values of a variant: of a flow entry, of a link, or of the run where both are null."""
 
     variant: Variant
@@ -142,19 +152,29 @@ class SummaryRow(Answer):
     metrics: dict[str, Mean] = Field(description="by name")
 
 
-class Contrast(Answer):
+class Contrast(ResponseModel):
     """The difference `b - a` of two means with its 95% interval, in the metric's unit."""
 
     mean: Number
     low: Number
     high: Number
     p: Number
-    p_holm: Number = Field(description="p with Holm's correction over all of the metric")
+    p_holm: Number = Field(description="p with Holm's correction over the family")
     effect: Number = Field(description="in standard deviations")
     method: Literal["paired", "welch"]
     paired_n: int = Field(description="number of pairs; 0: samples are independent")
     a_n: int
     b_n: int
+    low_family: Number = Field(
+        description="end of the interval that holds with 95% together with all of its family"
+    )
+    high_family: Number
+    p_family: Number = Field(description="p times the size of the family, at most 1")
+    family_n: int = Field(
+        description="size of the family: the differences of the metric that are of flow entries, "
+        "or along one axis, without those of equal values"
+    )
+    label: str = Field(description="what the interval of the family shows")
 
 
 class Difference(Contrast):
@@ -168,7 +188,7 @@ class Difference(Contrast):
     metric: str
 
 
-class Crossing(Answer):
+class Crossing(ResponseModel):
     """Where on an axis of numbers the flow entry `b` overtakes `a`."""
 
     variant: Variant
@@ -190,6 +210,7 @@ class Summary(Versioned):
     identity: str
     window: str | None
     axes: list[Axis]
+    without_values: list[str] = Field(description="metrics that no run has")
     rows: list[SummaryRow]
     differences: list[Difference]
     crossings: list[Crossing]

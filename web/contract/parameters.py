@@ -7,13 +7,23 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from orchestrator.errors import UsageError
-from results.listing import MOST_CONDITIONS, PageRequest
-from results.model import WHOLE
-from results.observations import ValueSelection
-from results.samples import TABLES
+from results.experiment.observations import ValueSelection
+from results.records.model import WHOLE
+from results.runs.page import MOST_CONDITIONS, PageRequest
+from results.samples.sample_tables import TABLES
 from results.statistics.drift import PARTS
-from web import query, series
-from web.contract.reading import Names, OneOf, Place, Query, Seconds, Shares, Texts, Whole
+from web.charts import series
+from web.contract.reading import (
+    AddressParts,
+    Names,
+    OneOf,
+    Query,
+    Seconds,
+    Shares,
+    Texts,
+    WholeNumber,
+)
+from web.http import query
 
 YES_OR_NO = ("", "yes", "no")
 
@@ -53,7 +63,7 @@ def _fields(usual: tuple[str, ...], table: str, *more: str) -> Any:
     )
 
 
-class RunPlace(Place):
+class RunAddress(AddressParts):
     """The run that an address names."""
 
     run_id: str = Field(
@@ -75,10 +85,12 @@ class RunsQuery(Query):
         description="field or metric, with `-` before it from the largest to the smallest; "
         "without it, the newest run is the first",
     )
-    first: Annotated[int, Whole(0, MOST_FIRST)] = Field(
+    first: Annotated[int, WholeNumber(0, MOST_FIRST)] = Field(
         default=0, description="place of the first run, from 0"
     )
-    most: Annotated[int, Whole(1, MOST_RUNS)] = Field(default=100, description="number of runs")
+    most: Annotated[int, WholeNumber(1, MOST_RUNS)] = Field(
+        default=100, description="number of runs"
+    )
     counts: Annotated[str, OneOf(YES_OR_NO)] = Field(
         default="", description="`yes`: also count the runs that fit, by some fields"
     )
@@ -91,7 +103,7 @@ class RunsQuery(Query):
         )
 
 
-class Part(Query):
+class TimeRangeQuery(Query):
     """A part of the simulated time."""
 
     from_s: Annotated[float | None, Seconds()] = Field(
@@ -101,38 +113,38 @@ class Part(Query):
         default=None, alias="to", description="end in seconds, later than `from`"
     )
 
-    def part(self, points: int = query.POINTS[1], bins: int | None = None) -> query.Range:
+    def part(self, points: int = query.POINTS[1], bins: int | None = None) -> query.TimeRange:
         """Return the part of the time; UsageError when it has no length."""
         if self.from_s is not None and self.to_s is not None and self.from_s >= self.to_s:
             raise UsageError(f"from={self.from_s:g} is not before to={self.to_s:g}")
-        return query.Range(self.from_s, self.to_s, points, bins)
+        return query.TimeRange(self.from_s, self.to_s, points, bins)
 
 
-class Thinned(Part):
+class ThinnedQuery(TimeRangeQuery):
     """A part of the time, and the number of points."""
 
-    points: Annotated[int, Whole(query.POINTS[0], query.POINTS[2])] = Field(
+    points: Annotated[int, WholeNumber(query.POINTS[0], query.POINTS[2])] = Field(
         default=query.POINTS[1], description="at most so many points of each field"
     )
 
-    def wanted(self) -> query.Range:
+    def wanted(self) -> query.TimeRange:
         """Return the part of the time; UsageError when it has no length."""
         return self.part(self.points)
 
 
-class Binned(Thinned):
+class BinnedQuery(ThinnedQuery):
     """A part of the time, and the number of points or of bins."""
 
-    bins: Annotated[int | None, Whole(*query.BINS)] = Field(
+    bins: Annotated[int | None, WholeNumber(*query.BINS)] = Field(
         default=None, description="give so many bins, where each has three samples in the mean"
     )
 
-    def wanted(self) -> query.Range:
+    def wanted(self) -> query.TimeRange:
         """Return the part of the time; UsageError when it has no length."""
         return self.part(self.points, self.bins)
 
 
-class _Flows(Query):
+class _FlowsByName(Query):
     """Flows by name."""
 
     flow: Annotated[tuple[str, ...], Texts(MOST_NAMED, "flows")] = Field(
@@ -140,14 +152,14 @@ class _Flows(Query):
     )
 
 
-class _OfSockets(_Flows):
+class _SocketSamplesQuery(_FlowsByName):
     endpoint: Annotated[str, OneOf(series.ENDPOINTS)] = Field(
         default=series.ENDPOINTS[0], description="end of the flow that was sampled"
     )
     fields: Annotated[tuple[str, ...], Names(TCP_FIELDS)] = _fields(TCP_FIELDS, "tcp_samples")
 
 
-class _OfQueues(Query):
+class _QueueSamplesQuery(Query):
     queue: Annotated[tuple[str, ...], Texts(MOST_NAMED, "queues")] = Field(
         default=(), description="name or index of a qdisc; without it, those of bottlenecks"
     )
@@ -156,38 +168,38 @@ class _OfQueues(Query):
     )
 
 
-class TcpQuery(Binned, _OfSockets):
+class TcpQuery(BinnedQuery, _SocketSamplesQuery):
     """Which samples of sockets."""
 
 
-class QueuesQuery(Binned, _OfQueues):
+class QueuesQuery(BinnedQuery, _QueueSamplesQuery):
     """Which samples of qdiscs."""
 
 
-class FlowsQuery(Thinned, _Flows):
+class FlowsQuery(ThinnedQuery, _FlowsByName):
     """Which flows over bins."""
 
 
-class TransfersQuery(Part, _Flows):
+class TransfersQuery(TimeRangeQuery, _FlowsByName):
     """Which flows' transfers."""
 
 
-class ExperimentPlace(Place):
+class ExperimentAddress(AddressParts):
     """The experiment that an address names."""
 
     label: str = Field(
         description="`NAME@HASH`, of which HASH may be shortened; `NAME` alone is the experiment "
-        "of that name with the newest run"
+        "of that name with the most runs that ended well, and of several with as many the newest"
     )
 
 
 class ExperimentsQuery(Query):
     """Which part of the experiments."""
 
-    first: Annotated[int, Whole(0, MOST_FIRST)] = Field(
+    first: Annotated[int, WholeNumber(0, MOST_FIRST)] = Field(
         default=0, description="place of the first experiment, from 0"
     )
-    most: Annotated[int, Whole(1, MOST_EXPERIMENTS)] = Field(
+    most: Annotated[int, WholeNumber(1, MOST_EXPERIMENTS)] = Field(
         default=50, description="number of experiments"
     )
 
@@ -200,6 +212,11 @@ class SummaryQuery(Query):
     )
     by: Annotated[tuple[str, ...], Texts(MOST_GIVEN, "axes")] = Field(
         default=(), description="axis between whose values differences are taken"
+    )
+    compare: Annotated[tuple[str, ...], Texts(MOST_GIVEN, "comparisons")] = Field(
+        default=(),
+        description="only differences of these flow entries, or of these values of one axis, with "
+        "commas between, such as `mine,cubic`",
     )
     where: Annotated[tuple[str, ...], Texts(MOST_GIVEN, "conditions")] = Field(
         default=(), description="condition on variants, such as `limit<=1bdp`; all must hold"
@@ -221,7 +238,7 @@ class SummaryQuery(Query):
         return ValueSelection(self.metric, self.window, self.where, self.entry, parts=parts)
 
 
-class PaperPlace(Place):
+class PaperAddress(AddressParts):
     """The paper that an address names."""
 
     paper: str = Field(
@@ -229,7 +246,7 @@ class PaperPlace(Place):
     )
 
 
-class ClaimPlace(PaperPlace):
+class ClaimAddress(PaperAddress):
     """The claim that an address names."""
 
     claim: str = Field(description="id of a claim, or of one of its statements", examples=["W3"])
@@ -247,6 +264,6 @@ class CompareQuery(Query):
     variant: Annotated[tuple[str, ...], Texts(MOST_VARIANTS, "variants")] = Field(
         default=(), description="with `experiment`: values by axis as a JSON object, at least twice"
     )
-    repetition: Annotated[int | None, Whole(0, MOST_FIRST)] = Field(
+    repetition: Annotated[int | None, WholeNumber(0, MOST_FIRST)] = Field(
         default=None, description="with `experiment`: the repetition that stands for each variant"
     )

@@ -3,7 +3,7 @@
 A parameter is a field of a :class:`Query`. Its annotation reads the text, and has the JSON schema
 of what may be given::
 
-    most: Annotated[int, Whole(1, 1000)] = Field(default=100, description="number of runs")
+    most: Annotated[int, WholeNumber(1, 1000)] = Field(default=100, description="number of runs")
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from pydantic_core import CoreSchema, core_schema
 
 from orchestrator.errors import UsageError
 from orchestrator.units import parse_share
-from web import query
+from web.http import query
 
 
-class Place(BaseModel):
+class AddressParts(BaseModel):
     """The parts of an address that name something."""
 
     model_config = ConfigDict(frozen=True)
@@ -60,12 +60,12 @@ class Query(BaseModel):
 def _names(model: type[Query]) -> dict[str, bool]:
     """Return the names of the parameters, and whether each may be repeated."""
     return {
-        field.alias or name: any(isinstance(one, Texts) for one in field.metadata)
+        field.alias or name: any(isinstance(annotation, Texts) for annotation in field.metadata)
         for name, field in model.model_fields.items()
     }
 
 
-class Nothing(Query):
+class NoParameters(Query):
     """No parameters."""
 
 
@@ -97,7 +97,7 @@ class ParameterType(ABC):
 
 
 @dataclass(frozen=True)
-class Whole(ParameterType):
+class WholeNumber(ParameterType):
     """A whole number from ``least`` to ``most``."""
 
     least: int

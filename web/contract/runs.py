@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from results.model import Status
-from web.contract.base import Answer, Number, Variant, Verdict, Versioned
+from results.records.model import Status
+from web.contract.base import Number, ResponseModel, Variant, Verdict, Versioned
 
 
-class Note(Answer):
+class Note(ResponseModel):
     """A note of a run."""
 
     number: int = Field(description="number within the run, from 1")
@@ -18,18 +18,23 @@ class Note(Answer):
     text: str
 
 
-class Metrics(Answer):
+class Metrics(ResponseModel):
     """Values by the name of the metric; `/api/metrics` has units and definitions."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Number] = Field(init=False)
 
 
-class RunFields(Answer):
+class RunFields(ResponseModel):
     """The fields of a run that every document of it has."""
 
     id: str
-    variant: Variant = Field(description="values of the scenario's matrix by path")
+    variant: Variant = Field(
+        description="values of the scenario's matrix by path, or by the name of the axis"
+    )
+    variant_sets: dict[str, Variant] = Field(
+        description="what the values of axes with named values set, by axis and path"
+    )
     repetition: int = Field(description="from 0")
     seed: int
     backend: str = Field(description="where it ran, such as `guest`")
@@ -38,21 +43,27 @@ class RunFields(Answer):
     digest_depends_on_sampling: bool | None = Field(
         description="whether another sampling period may give another digest"
     )
+    metrics_grid_s: Number = Field(
+        description="period at which TCP senders were read for metrics, in seconds"
+    )
     status: Status
     error: str | None = Field(description="why it failed")
     kernel: str | None = Field(description="release of the kernel")
     wall_s: Number = Field(description="wall time in seconds")
     simulated_s: Number = Field(description="simulated time with traffic in seconds")
     digest: str | None = Field(description="SHA-256 over what was measured, in hexadecimal")
+    kernel_warnings: int | None = Field(
+        description="warnings of a guest's kernel while traffic ran; null: a real machine"
+    )
 
 
-class ListedFidelity(Answer):
+class ListedFidelity(ResponseModel):
     """How far to trust a run."""
 
     verdict: Verdict | None
 
 
-class ListedFlow(Answer):
+class ListedFlow(ResponseModel):
     """A flow in the list of runs."""
 
     name: str
@@ -60,7 +71,7 @@ class ListedFlow(Answer):
     congestion_control: str | None
 
 
-class ListedWindow(Answer):
+class ListedWindow(ResponseModel):
     """A window of `measure` in the list of runs."""
 
     metrics: Metrics
@@ -80,7 +91,7 @@ class ListedRun(RunFields):
     notes: list[Note]
 
 
-class Count(Answer):
+class Count(ResponseModel):
     """How many runs have a value."""
 
     value: str
@@ -100,7 +111,7 @@ class Runs(Versioned):
     )
 
 
-class Check(Answer):
+class Check(ResponseModel):
     """A property of the emulation, as expected and as measured."""
 
     name: str
@@ -112,7 +123,7 @@ class Check(Answer):
     detail: str
 
 
-class Judgement(Answer):
+class Judgement(ResponseModel):
     """An earlier verdict on a run."""
 
     verdict: Verdict | None
@@ -144,11 +155,19 @@ class Flow(Metrics):
     congestion_control: str | None = Field(description="as the kernel reported it")
     start_s: float = Field(description="seconds since the start of traffic")
     stop_s: Number = Field(description="null: to the end")
+    outcome: Literal["ended", "timed_out", "reset", "unreachable", "never_connected"] = Field(
+        description="how it ended; `ended`, too, if it went on until the end of the run. Of "
+        "several connections that failed it is that of the first one"
+    )
+    ended_s: Number = Field(
+        description="when it ended, or its first connection failed; null: at the end of the run"
+    )
+    errno: int | None = Field(description="with which the kernel ended the connection")
     base_rtt_s: Number = Field(description="round-trip time without queues, as configured")
     base_rtt_measured_s: Number = Field(description="the same as measured before traffic")
 
 
-class Window(Answer):
+class Window(ResponseModel):
     """The metrics of a window of `measure`."""
 
     metrics: Metrics
@@ -168,7 +187,7 @@ class Link(Metrics):
     rate_changes: int
 
 
-class Event(Answer):
+class Event(ResponseModel):
     """An event of a run: its times, and what the scenario asked for."""
 
     model_config = ConfigDict(extra="allow")
@@ -198,7 +217,7 @@ class Run(Versioned):
     runs: list[RunDocument] = Field(min_length=1, max_length=1)
 
 
-class NamedWindow(Answer):
+class NamedWindow(ResponseModel):
     """A part of the simulated time."""
 
     name: str

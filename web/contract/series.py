@@ -6,12 +6,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from web.contract.base import Answer, Number
+from web.contract.base import Number, ResponseModel
 
 Column = list[Number]
 
 
-class FieldSummary(Answer):
+class FieldSummary(ResponseModel):
     """A field over all samples in the range."""
 
     min: Number
@@ -20,7 +20,7 @@ class FieldSummary(Answer):
     last: Number
 
 
-class Samples(Answer):
+class Samples(ResponseModel):
     """Fields of one subject over time; with `bin_s`, over bins."""
 
     samples: int = Field(description="number of samples in the range")
@@ -34,7 +34,7 @@ class Samples(Answer):
     high: dict[str, Column] | None = Field(default=None, description="largest values of bins")
 
 
-class Series(Answer):
+class Series(ResponseModel):
     """What each answer with series begins with."""
 
     run: str
@@ -56,7 +56,7 @@ class Tcp(Series):
     flows: list[FlowSamples]
 
 
-class Queue(Answer):
+class Queue(ResponseModel):
     """A qdisc of a channel, or its policer."""
 
     name: str
@@ -88,7 +88,7 @@ class Queues(Series):
     queues: list[QueueSamples]
 
 
-class GoodputOfFlow(Answer):
+class GoodputOfFlow(ResponseModel):
     """Goodput of a flow over bins of `bin_s`."""
 
     name: str
@@ -114,7 +114,7 @@ class Datagrams(Series):
     flows: list[FlowSamples]
 
 
-class TransfersOfFlow(Answer):
+class TransfersOfFlow(ResponseModel):
     """The distribution of a flow's completion times."""
 
     name: str
@@ -124,7 +124,7 @@ class TransfersOfFlow(Answer):
     share: list[float] = Field(description="share of those completed, up to each time")
 
 
-class Transfers(Answer):
+class Transfers(ResponseModel):
     """Completion times of the transfers that begin in the range."""
 
     run: str

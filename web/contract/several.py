@@ -6,13 +6,13 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
-from results.model import Status
-from web.contract.base import Answer, Number, Variant, Verdict, Versioned
+from results.records.model import Status
+from web.contract.base import Number, ResponseModel, Variant, Verdict, Versioned
 from web.contract.experiments import Contrast, Estimate, LeftOut
 from web.contract.series import Queue
 
 
-class ComparedRun(Answer):
+class ComparedRun(ResponseModel):
     """One of the runs."""
 
     id: str
@@ -28,7 +28,7 @@ class ComparedRun(Answer):
     verdict: Verdict | None
 
 
-class ComparedMetric(Answer):
+class ComparedMetric(ResponseModel):
     """A metric of the runs, in their order; null where a run has none."""
 
     name: str
@@ -38,21 +38,21 @@ class ComparedMetric(Answer):
     ratios: list[Number] = Field(description="to the first run")
 
 
-class ComparedSubject(Answer):
+class ComparedSubject(ResponseModel):
     """A flow or a link of the runs."""
 
     name: str
     metrics: list[ComparedMetric]
 
 
-class Differing(Answer):
+class Differing(ResponseModel):
     """Something that is not the same in all runs."""
 
     path: str
     values: list[Any] = Field(description="of the runs, in their order")
 
 
-class Differs(Answer):
+class Differs(ResponseModel):
     """What is not the same in all runs."""
 
     run: list[Differing]
@@ -61,7 +61,7 @@ class Differs(Answer):
     checks: list[Differing]
 
 
-class ComparedVariant(Answer):
+class ComparedVariant(ResponseModel):
     """A variant of the comparison over repetitions."""
 
     name: str = Field(description="in what it differs from the others")
@@ -71,7 +71,7 @@ class ComparedVariant(Answer):
     left_out: LeftOut
 
 
-class VariantValues(Answer):
+class VariantValues(ResponseModel):
     """A metric of the variants, in their order; of the run where flow and link are null."""
 
     flow: str | None
@@ -82,7 +82,7 @@ class VariantValues(Answer):
     differences: list[Contrast | None] = Field(description="to the first variant")
 
 
-class ComparedVariants(Answer):
+class ComparedVariants(ResponseModel):
     """Variants over their repetitions."""
 
     variants: list[ComparedVariant]
@@ -103,7 +103,7 @@ class Comparison(Versioned):
     )
 
 
-class Metric(Answer):
+class Metric(ResponseModel):
     """A metric at one scope."""
 
     name: str
@@ -119,7 +119,7 @@ class RegisteredMetrics(Versioned):
     metrics: list[Metric]
 
 
-class Side(Answer):
+class Side(ResponseModel):
     """One direction of a link, as planned."""
 
     rate_bps: Number = Field(description="bit/s; null: not limited")
@@ -131,7 +131,7 @@ class Side(Answer):
     limit_bytes: int | None
 
 
-class NetworkLink(Answer):
+class NetworkLink(ResponseModel):
     """A link between two nodes."""
 
     name: str
@@ -141,7 +141,7 @@ class NetworkLink(Answer):
     reverse: Side
 
 
-class NetworkFlow(Answer):
+class NetworkFlow(ResponseModel):
     """Where a flow goes."""
 
     name: str
@@ -162,7 +162,7 @@ class Network(Versioned):
     queues: list[Queue]
 
 
-class RunningFlow(Answer):
+class RunningFlow(ResponseModel):
     """Curves of a flow so far."""
 
     name: str
@@ -172,14 +172,14 @@ class RunningFlow(Answer):
     goodput_bps: list[Number]
 
 
-class RunningQueue(Answer):
+class RunningQueue(ResponseModel):
     """The backlog of a bottleneck so far."""
 
     name: str
     backlog_packets: list[Number]
 
 
-class State(Answer):
+class State(ResponseModel):
     """What is known of a run in progress."""
 
     model_config = ConfigDict(extra="allow")

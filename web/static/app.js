@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=44589b891fb9219b5ae0eff45c76582f4806618b02db03d0ecc12f0395da893c body=6830776b046e676ced7acb137d285f0d9a11dcd0cb2f7325980a48b2a4d69fe3
+// Built by web/ts/build.mjs, not edited. sources=e522eb60ec8db899917349e051f052383b0f3e4fc4e3d0a25e546cbf4f57cf0b body=a89783c3a4ac0e590084c6bab21e1b09185bc62259cc5b00ff56ac0340763e9a
 "use strict";
 (() => {
   // src/bands.ts
@@ -57,7 +57,7 @@
 
   // src/style.ts
   var COLOURS = 8;
-  var DASHES = [[], [9, 3], [4, 2], [9, 3, 2, 3], [2, 2]];
+  var DASHES = [[], [9, 3], [4, 2], [9, 3, 2, 3], [2, 2], [12, 2], [6, 2], [12, 2, 2, 2, 2, 2]];
   function colour(name) {
     return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   }
@@ -908,7 +908,7 @@
 
   // src/compare.ts
   var COLOURS2 = 8;
-  var DASHES2 = 5;
+  var DASHES2 = 8;
   var DRAWN_RUNS = 6;
   var DRAWN_LINES = 12;
   function startComparison(section) {

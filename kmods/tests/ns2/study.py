@@ -1,4 +1,3 @@
-# SPDX-License-Identifier: GPL-2.0-only
 """Measure Westwood 2's estimate over the fair share with senders like ns-2's.
 
 TIBET's paper (section 2.2.3, Fig. 2) says 2.23 for ten flows. ``ns2.c`` simulates that set-up: the
@@ -7,7 +6,7 @@ Linux's. Each variant here changes one thing, or the few things that its label n
 
     python -m kmods.tests.ns2.study [SEEDS]
 
-prints the table of docs/measurements.md. It takes about a minute.
+prints the table of docs/claims/tibet.md. It takes about a minute.
 """
 
 from __future__ import annotations
@@ -140,9 +139,9 @@ def simulate(program: Path, options: Options, seed: int = 1) -> dict[str, float]
     Raises:
         ValueError: it refuses an option; the message says which values are valid.
     """
-    words = [f"{name}={value}" for name, value in options.items()]
+    arguments = [f"{name}={value}" for name, value in options.items()]
     done = subprocess.run(
-        [str(program), *words, f"seed={seed}"], capture_output=True, text=True, check=False
+        [str(program), *arguments, f"seed={seed}"], capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise ValueError(done.stderr.strip())

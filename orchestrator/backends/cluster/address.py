@@ -54,8 +54,8 @@ def parse(text: str, files: tuple[Path | None, Path | None, Path | None]) -> Clu
         raise UsageError(f"--executor {shown(text)}: there is no such executor; valid: {VALID}")
     if where == LOCAL:
         return ClusterAddress(None, None)
-    found = _ADDRESS.fullmatch(where)
-    if found is None or not 0 < int(found[2]) < 2**16:
+    match = _ADDRESS.fullmatch(where)
+    if match is None or not 0 < int(match[2]) < 2**16:
         plain = where.startswith(("tcp://", "ws://", "ucx://")) or "://" not in where
         why = (
             "such a connection is not encrypted, and whoever reaches the scheduler runs code on "
@@ -74,7 +74,7 @@ def _certificates(files: tuple[Path | None, Path | None, Path | None]) -> Certif
         if path is None:
             raise UsageError(
                 f"--executor dask=tls://...: {option} FILE or {variable} is missing; the playbooks "
-                "make an authority, certificates and keys (docs/workers.md)"
+                "make an authority, certificates and keys (docs/machines.md#workers)"
             )
         if not path.is_file():
             raise UsageError(f"{option} {path}: there is no such file")

@@ -79,7 +79,7 @@ class Cluster:
         except TimeoutError:
             raise MachineError(
                 f"{self._name} has had no worker for {WAIT_FOR_WORKERS_S:g} s",
-                "start workers: docs/workers.md",
+                "start workers: docs/machines.md#workers",
             ) from None
         self.client.subscribe_topic(self._topic, self._heard)
         return str(self.client.dashboard_link) if self._local is not None else ""
@@ -126,7 +126,7 @@ class Cluster:
         except (OSError, TimeoutError, ValueError) as error:
             raise MachineError(
                 f"cannot connect to the Dask scheduler at {url}: {error}",
-                "start it, and check address and certificates: docs/workers.md",
+                "start it, and check address and certificates: docs/machines.md#workers",
             ) from error
         try:
             self.client.get_versions(check=True)
@@ -142,9 +142,9 @@ class Cluster:
         problems = []
         for address, answer in answers.items():
             try:
-                found = json.loads(answer)
-                problem = found["problem"]
-                name = f"{found['worker']} ({address})"
+                report = json.loads(answer)
+                problem = report["problem"]
+                name = f"{report['worker']} ({address})"
             except (ValueError, LookupError, TypeError, RecursionError):
                 name, problem = str(address), f"answered {answer!r:.200}"
             if problem != "":
@@ -155,10 +155,10 @@ class Cluster:
 
     def _asked(self, question: Callable[..., bytes], *arguments: object) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = self.client.run(question, *arguments, on_error="return")
+            answers: dict[str, Any] = self.client.run(question, *arguments, on_error="return")
         except (OSError, TimeoutError) as error:
             raise self._lost(error) from error
-        return found
+        return answers
 
     def threads(self) -> int:
         """Return how many runs the workers can do at a time, as known a second ago.
@@ -241,10 +241,10 @@ class Cluster:
 
     def close(self) -> None:
         """Disconnect; end a local cluster with its workers and their guests."""
-        for each in (self._client, self._local):
-            if each is not None:
+        for resource in (self._client, self._local):
+            if resource is not None:
                 with contextlib.suppress(Exception):  # it may have ended already
-                    each.close(timeout=10)
+                    resource.close(timeout=10)
         if self._scratch is not None:
             self._scratch.remove()
         self._client = self._local = self._scratch = None
@@ -269,10 +269,10 @@ class Cluster:
         )
 
     def _heard(self, event: tuple[float, object]) -> None:
-        found = wire.progress_of(event[1])
-        if found is None:
+        progress = wire.progress_of(event[1])
+        if progress is None:
             return
-        number, phase, simulated_s = found
+        number, phase, simulated_s = progress
         with self._lock:
             report = self._reports.get(number)
         if report is not None:

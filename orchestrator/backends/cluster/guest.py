@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from orchestrator.backends.cluster import wire
-from orchestrator.backends.cluster.wire import Answer, Order
+from orchestrator.backends.cluster.wire import Order, OrderResult
 from orchestrator.backends.contract import Report, RunContext, Traits
 from orchestrator.backends.guest import TRAITS, Guest
 from orchestrator.backends.remote import archive
@@ -128,7 +128,7 @@ class ClusterGuest:
         machine = self.guest.machine(answer.worker)
         return assemble(spec, context.output, context.console, tcp, provided, machine)
 
-    def _answered(self, order: Order, context: RunContext, report: Report) -> Answer:
+    def _answered(self, order: Order, context: RunContext, report: Report) -> OrderResult:
         """Return the answer to an order, once a worker with the guest kernel has done it.
 
         It stays the only large thing in memory, with a few others, until the run is stored.
@@ -141,7 +141,7 @@ class ClusterGuest:
                 contextlib.ExitStack() as collecting,
             ):
                 collecting.enter_context(self._collecting)
-                answer = Answer.from_bytes(
+                answer = OrderResult.from_bytes(
                     self.cluster.answer(future), most, context.bounds.console_bytes
                 )
                 if answer.status == "kernel":

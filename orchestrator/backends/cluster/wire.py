@@ -1,7 +1,7 @@
 """What controller and workers send each other: bytes, and never objects.
 
 A message is a line of JSON and parts, whose sizes that line has. ``Order`` goes to a worker, and an
-``Answer`` comes back. A worker may be hostile: the controller checks every field of an answer, and
+``OrderResult`` comes back. A worker may be hostile: the controller checks every field of it, and
 treats the files in it as it treats those of a guest.
 """
 
@@ -74,7 +74,7 @@ class Order:
 
 
 @dataclass(frozen=True)
-class Answer:
+class OrderResult:
     """What a worker made of an order.
 
     Attributes:
@@ -97,7 +97,7 @@ class Answer:
         return _message(header, [zlib.compress(part, 1) for part in (self.files, self.console)])
 
     @classmethod
-    def from_bytes(cls, message: object, most_files: int, most_console: int) -> Answer:
+    def from_bytes(cls, message: object, most_files: int, most_console: int) -> OrderResult:
         """Return the answer of a message that anyone may have sent.
 
         Args:
@@ -190,10 +190,10 @@ def _parts(message: object) -> tuple[dict[str, Any], list[bytes]]:
         raise malformed("a worker's message has no sizes")
     if len(sizes) > MOST_PARTS or end + 1 + sum(sizes) != len(message):
         raise malformed("a worker's message is not as long as it says")
-    parts, place = [], end + 1
+    parts, offset = [], end + 1
     for size in sizes:
-        parts.append(message[place : place + size])
-        place += size
+        parts.append(message[offset : offset + size])
+        offset += size
     return header, parts
 
 

@@ -26,11 +26,11 @@ from guest.build import GuestKernel
 from orchestrator import sandbox
 from orchestrator.backends import bed_code
 from orchestrator.backends.cluster import wire
-from orchestrator.backends.cluster.wire import Answer, Order, Status
+from orchestrator.backends.cluster.wire import Order, OrderResult, Status
 from orchestrator.backends.contract import RunContext
 from orchestrator.backends.guest.boot import command_of, run_guest
 from orchestrator.backends.remote import archive
-from orchestrator.decode.output import Output
+from orchestrator.decode.output import OutputFolder
 from orchestrator.errors import MachineError, OrchestratorError, RunError
 from orchestrator.files.temporary import RUN_FOLDER, temporary_folder
 
@@ -61,12 +61,12 @@ def execute(message: bytes, topic: str, number: int) -> bytes:
         require_same_program(order.code)
         kernel = find_kernel(order.kernel)
         if kernel is None:
-            return Answer("kernel", name).to_bytes()
+            return OrderResult("kernel", name).to_bytes()
         if not order.boot.unconfined:
             _require_confinement()
         return _run(order, kernel, _reporter(topic, number)).to_bytes()
     except MachineError as error:
-        return Answer("unfit", name, str(error)).to_bytes()
+        return OrderResult("unfit", name, str(error)).to_bytes()
 
 
 def examine(code: str, unconfined: bool) -> bytes:
@@ -91,22 +91,23 @@ def install_kernel(content: bytes, identity: str) -> None:
         RemoteError: it is no archive.
     """
     root = kernels.make_root()
-    place = root / SENT / identity
-    place.parent.mkdir(mode=0o755, exist_ok=True)
-    if place.exists():
+    stored = root / SENT / identity
+    stored.parent.mkdir(mode=0o755, exist_ok=True)
+    if stored.exists():
         return
-    with temporary_folder("kernel", place.parent) as folder:
+    with temporary_folder("kernel", stored.parent) as folder:
         unpacked = folder / "kernel"
         archive.unpack(content, unpacked, "the controller", MOST_KERNEL_BYTES)
-        found = wire.files_identity(unpacked / "linux", unpacked / "modules")
-        if found != identity:
+        sent_identity = wire.files_identity(unpacked / "linux", unpacked / "modules")
+        if sent_identity != identity:
             raise MachineError(
-                f"a guest kernel was sent whose hash is {found[:16]}, and not {identity[:16]}",
+                f"a guest kernel was sent whose hash is {sent_identity[:16]}, "
+                f"and not {identity[:16]}",
                 "run the plan again",
             )
         (unpacked / "linux").chmod(0o755)
         with contextlib.suppress(FileExistsError):  # another process of this machine was faster
-            kernels.publish(unpacked, place)
+            kernels.publish(unpacked, stored)
 
 
 def find_kernel(identity: str) -> GuestKernel | None:
@@ -120,14 +121,14 @@ def find_kernel(identity: str) -> GuestKernel | None:
         if built is not None and _identity(built.linux, built.modules_dir) == identity:
             return built
     root = kernels.own_root()
-    place = root / SENT / identity
-    if not place.is_dir():
+    stored = root / SENT / identity
+    if not stored.is_dir():
         return None
-    for path in (place / "linux", place / "modules"):
+    for path in (stored / "linux", stored / "modules"):
         kernels.require_trusted(path, root)
-    if _identity(place / "linux", place / "modules") != identity:
-        raise MachineError(f"{place} is not what was stored", f"rm -r {place}")
-    return GuestKernel(identity[:16], place / "linux", place / "modules", "", {})
+    if _identity(stored / "linux", stored / "modules") != identity:
+        raise MachineError(f"{stored} is not what was stored", f"rm -r {stored}")
+    return GuestKernel(identity[:16], stored / "linux", stored / "modules", "", {})
 
 
 def require_same_program(code: str) -> None:
@@ -151,13 +152,13 @@ def _require_confinement() -> None:
     sandbox.require_confinement()
 
 
-def _run(order: Order, kernel: GuestKernel, report: Callable[[str, float], None]) -> Answer:
+def _run(order: Order, kernel: GuestKernel, report: Callable[[str, float], None]) -> OrderResult:
     with temporary_folder(RUN_FOLDER) as root, own_cpu() as cpu:
         folder = root / "run"  # as the sandbox expects: its parent is this process's own
         folder.mkdir()
         archive.unpack(order.input, folder / "in", "the controller")
         (folder / "out").mkdir()
-        paths = sandbox.Paths(
+        paths = sandbox.SandboxPaths(
             kernel.linux, bed_code.PARTS, kernel.modules_dir, folder / "in", folder / "out"
         )
         context = RunContext(folder, cpu, _nothing, _nothing, bounds=order.bounds)
@@ -165,29 +166,29 @@ def _run(order: Order, kernel: GuestKernel, report: Callable[[str, float], None]
         try:
             run_guest(order.boot, command_of(order.boot, paths), paths, context, report)
         except Cancelled:
-            return Answer("cancelled", platform.node())
+            return OrderResult("cancelled", platform.node())
         except RunError as problem:
             error = str(problem)
         return _answer(context, error)
 
 
-def _answer(context: RunContext, error: str) -> Answer:
+def _answer(context: RunContext, error: str) -> OrderResult:
     """Return the answer with the files that the bed wrote: all of them, or only its log."""
-    wanted = ["bed.log"] if error else list(context.bounds.file_bytes)
+    names = ["bed.log"] if error else list(context.bounds.file_bytes)
     files = {}
     try:
-        for name in wanted:
+        for name in names:
             content = _content(context.output, name)
             if content is not None:
                 files[name] = content
         console = context.console.read_bytes()[: context.bounds.console_bytes]
     except (RunError, OSError) as problem:
-        return Answer("failed", platform.node(), error or str(problem))
+        return OrderResult("failed", platform.node(), error or str(problem))
     status: Status = "failed" if error else "ok"
-    return Answer(status, platform.node(), error, wire.packed(files), console)
+    return OrderResult(status, platform.node(), error, wire.packed(files), console)
 
 
-def _content(output: Output, name: str) -> bytes | None:
+def _content(output: OutputFolder, name: str) -> bytes | None:
     file = output.opened(name)
     return None if file is None else file.whole()
 

@@ -13,11 +13,17 @@ from guest import build
 from guest.build import GuestKernel
 from orchestrator import sandbox
 from orchestrator.backends import bed_bundle, bed_code, modules
-from orchestrator.backends.contract import WATCHDOG_S, BackendOptions, Report, RunContext, Traits
+from orchestrator.backends.contract import (
+    WATCHDOG_S,
+    BackendOptions,
+    Report,
+    RunContext,
+    Traits,
+)
 from orchestrator.backends.guest.boot import GuestBoot, command_of, run_guest
 from orchestrator.backends.guest.examination import examine
 from orchestrator.backends.guest.memory import memory_bytes, require_memory
-from orchestrator.backends.modules import Built, boot_parameters, provide
+from orchestrator.backends.modules import ModuleBuilds, boot_parameters, provide
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, decoder
 from orchestrator.decode.output import believing_nothing
@@ -29,6 +35,10 @@ from orchestrator.recording.model import Recording
 __all__ = ("TRAITS", "Guest", "examine", "make")
 
 TRAITS = Traits(reproducible=True)
+
+WATCHDOG_PER_HOST_S = 0.1
+"""A guest is silent so much longer for each host: when it builds them, and reads them back at the
+end. That took 3 minutes for a thousand pairs of hosts on a busy machine."""
 
 
 @dataclass
@@ -44,7 +54,7 @@ class Guest:
     watchdog_s: float = WATCHDOG_S
     hook: Path | None = None
     jobs: int = 1
-    modules: Built = field(default_factory=Built, init=False)
+    modules: ModuleBuilds = field(default_factory=ModuleBuilds, init=False)
     name: str = field(default="guest", init=False)
     traits: Traits = field(default=TRAITS, init=False)
 
@@ -88,12 +98,12 @@ class Guest:
             engines.processes(flow.engine for flow in spec.flows),
             spec.duration_s,
             self.unconfined,
-            self.watchdog_s,
+            self.watchdog_s + WATCHDOG_PER_HOST_S * len(spec.network.hosts),
         )
 
     def write_input(
         self, spec: RunSpec, folder: Path
-    ) -> tuple[sandbox.Paths, list[ProvidedModule]]:
+    ) -> tuple[sandbox.SandboxPaths, list[ProvidedModule]]:
         """Write all that the guest of a run reads to ``folder/in``, and make ``folder/out``.
 
         Raises:
@@ -125,7 +135,7 @@ def make(options: BackendOptions) -> Guest:
 
 def _prepare(
     spec: RunSpec, options: Guest, folder: Path, memory: int, modules: Sequence[ProvidedModule]
-) -> sandbox.Paths:
+) -> sandbox.SandboxPaths:
     document = bed_spec(spec, memory)
     kernel = options.kernel
     input_folder, output = folder / "in", folder / "out"
@@ -134,6 +144,10 @@ def _prepare(
     if options.hook is not None:
         shutil.copy(options.hook, input_folder / "hook.py")
         document["hook"] = "hook.py"
-    document["modules"] = [{"name": each.name, "parameters": each.parameters} for each in modules]
+    document["modules"] = [
+        {"name": module.name, "parameters": module.parameters} for module in modules
+    ]
     (input_folder / "spec.json").write_text(json.dumps(document), encoding="utf-8")
-    return sandbox.Paths(kernel.linux, bed_code.PARTS, kernel.modules_dir, input_folder, output)
+    return sandbox.SandboxPaths(
+        kernel.linux, bed_code.PARTS, kernel.modules_dir, input_folder, output
+    )

@@ -42,7 +42,7 @@ class GuestBoot:
     watchdog_s: float = WATCHDOG_S
 
 
-def command_of(boot: GuestBoot, paths: sandbox.Paths) -> list[str]:
+def command_of(boot: GuestBoot, paths: sandbox.SandboxPaths) -> list[str]:
     """Return the kernel's command line; without a sandbox it also fixes the address layout."""
 
     def seen(inside: str, outside: Path) -> str:
@@ -56,7 +56,7 @@ def command_of(boot: GuestBoot, paths: sandbox.Paths) -> list[str]:
         "BED_INPUT": seen(sandbox.INPUT, paths.input),
         "BED_OUTPUT": seen(sandbox.OUTPUT, paths.output),
     }
-    words = [
+    command = [
         seen(sandbox.KERNEL, paths.linux),
         "time-travel=inf-cpu",
         f"time-travel-start={_EPOCH_NS}",
@@ -81,12 +81,16 @@ def command_of(boot: GuestBoot, paths: sandbox.Paths) -> list[str]:
     ]
     if boot.unconfined:
         # A sandbox ends with the controller. Without one, the guest itself must.
-        return ["setpriv", "--pdeathsig", "KILL", "setarch", "x86_64", "-R", *words]
-    return words
+        return ["setpriv", "--pdeathsig", "KILL", "setarch", "x86_64", "-R", *command]
+    return command
 
 
 def run_guest(
-    boot: GuestBoot, command: list[str], paths: sandbox.Paths, context: RunContext, report: Report
+    boot: GuestBoot,
+    command: list[str],
+    paths: sandbox.SandboxPaths,
+    context: RunContext,
+    report: Report,
 ) -> None:
     """Start the guest and return when its run has ended well.
 
@@ -94,6 +98,7 @@ def run_guest(
         GuestError: it ended early, hung, or its test bed failed; with its last output.
         MachineError: it cannot be confined here.
     """
+    limits.require_file_size(boot.memory_bytes)
     folder = context.folder
     bed_bundle.write(paths.input)
     monitor = ProgressMonitor(
@@ -121,7 +126,7 @@ def run_guest(
 
 @contextlib.contextmanager
 def _boundary(
-    boot: GuestBoot, paths: sandbox.Paths, context: RunContext
+    boot: GuestBoot, paths: sandbox.SandboxPaths, context: RunContext
 ) -> Iterator[Boundary | None]:
     """Open the sandbox of a run; None without confinement."""
     if boot.unconfined:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from guest import build, cache, source
 from orchestrator import sandbox
-from orchestrator.backends.contract import Examined, Finding
+from orchestrator.backends.contract import Examination, Finding
 from orchestrator.backends.guest.shell import run_commands
 from orchestrator.errors import GuestError, MachineError
 from orchestrator.protocol import engines
@@ -39,7 +39,7 @@ GUEST_MEMORY_BYTES = 512 * 1024**2
 """Memory that a guest with 60 hosts uses at most."""
 
 
-def examine() -> Examined:
+def examine() -> Examination:
     """Return what this machine lacks for a run in the guest."""
     confinement = _confinement()
     findings = [
@@ -56,7 +56,7 @@ def examine() -> Examined:
     ]
     if all(finding.ok for finding in findings):
         findings += _boots()
-    return Examined(findings, _guest_absent())
+    return Examination(findings, _guest_absent())
 
 
 def _guest_absent() -> str:
@@ -114,6 +114,8 @@ def _boots() -> Iterator[Finding]:
         return
     try:
         run_commands(kernel, b"true\n", timeout_s=BOOT_TIMEOUT_S)
+    except MachineError as error:
+        yield _finding("guest boots", error)
     except GuestError as error:
         detail = " | ".join([str(error).partition("\n")[0], *error.console[-2:]])
         yield Finding(
@@ -125,9 +127,9 @@ def _boots() -> Iterator[Finding]:
 
 def _programs() -> Iterator[Finding]:
     for program, package in {**GUEST_PROGRAMS, **engines.packages()}.items():
-        found = shutil.which(program, path=SYSTEM_PATH)
-        fix = "" if found else f"apt-get install {package}"
-        yield Finding(program, found is not None, found or "not found", fix)
+        path = shutil.which(program, path=SYSTEM_PATH)
+        fix = "" if path else f"apt-get install {package}"
+        yield Finding(program, path is not None, path or "not found", fix)
 
 
 def _mininet() -> Finding:
@@ -204,5 +206,5 @@ def _try(argv: Sequence[str]) -> str | None:
         return f"{argv[0]} did not answer within {PROBE_TIMEOUT_S:.0f} s"
     if answer.returncode == 0:
         return None
-    said = answer.stderr.strip().splitlines()
-    return said[-1] if said else f"{argv[0]} ended with {answer.returncode}"
+    error_lines = answer.stderr.strip().splitlines()
+    return error_lines[-1] if error_lines else f"{argv[0]} ended with {answer.returncode}"

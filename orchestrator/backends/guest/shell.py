@@ -17,7 +17,7 @@ from guest.build import GuestKernel
 from orchestrator import sandbox
 from orchestrator.backends import bed_code, process
 from orchestrator.compile.bounds import MIB, Bounds
-from orchestrator.decode.output import Output, console_text, require_small_console
+from orchestrator.decode.output import OutputFolder, console_text, require_small_console
 from orchestrator.errors import GuestError
 from orchestrator.files.temporary import temporary_folder
 from orchestrator.sandbox.boundary import Boundary
@@ -73,10 +73,10 @@ def open_shell(kernel: GuestKernel) -> int:
         GuestError: the guest did not end well.
     """
     if not os.isatty(0):
-        said = run_commands(kernel, sys.stdin.buffer.read())
-        sys.stdout.buffer.write(said.output)
+        result = run_commands(kernel, sys.stdin.buffer.read())
+        sys.stdout.buffer.write(result.output)
         sys.stdout.flush()
-        return said.status
+        return result.status
     with (
         _folders() as (input_folder, output),
         _boundary(kernel, input_folder, output, interactive=True) as boundary,
@@ -119,14 +119,14 @@ def run_commands(
         for name, content in {**(files or {}), "commands": commands}.items():
             (input_folder / name).write_bytes(content)
         console = output.parent / "console"
-        read = Output(output, _BOUNDS)
+        read = OutputFolder(output, _BOUNDS)
         with _boundary(kernel, input_folder, output, interactive=False) as boundary:
             read.owner_uid = boundary.uid
             with (
-                console.open("wb") as said,
+                console.open("wb") as console_file,
                 process.started(
                     boundary.command(_command(interactive=False)),
-                    said,
+                    console_file,
                     _environment(),
                     os.sched_getaffinity(0),
                     boundary=boundary,
@@ -142,7 +142,7 @@ def run_commands(
 
 
 def _watch(
-    started: subprocess.Popen[bytes], read: Output, console: Path, timeout_s: float | None
+    started: subprocess.Popen[bytes], read: OutputFolder, console: Path, timeout_s: float | None
 ) -> None:
     """Wait for the guest's end; GuestError when it is late, BedError when it writes too much."""
     deadline_s = time.monotonic() + (math.inf if timeout_s is None else timeout_s)
@@ -173,7 +173,9 @@ def _folders() -> Iterator[tuple[Path, Path]]:
 def _boundary(
     kernel: GuestKernel, input_folder: Path, output: Path, interactive: bool
 ) -> contextlib.AbstractContextManager[Boundary]:
-    paths = sandbox.Paths(kernel.linux, bed_code.PARTS, kernel.modules_dir, input_folder, output)
+    paths = sandbox.SandboxPaths(
+        kernel.linux, bed_code.PARTS, kernel.modules_dir, input_folder, output
+    )
     return sandbox.guest_sandbox(paths, _MEMORY_BYTES, terminal=interactive, fixed_addresses=False)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from orchestrator.backends.contract import (
     BackendOptions,
-    Examined,
+    Examination,
     Finding,
     Report,
     RunContext,
@@ -25,13 +25,13 @@ from orchestrator.backends.contract import (
 )
 from orchestrator.backends.lab import check
 from orchestrator.backends.lab.agent_spec import agent_documents, plan_of
-from orchestrator.backends.lab.check import Found, Problem
+from orchestrator.backends.lab.check import LabProblem, LabState
 from orchestrator.backends.lab.merge_agent_records import merge
 from orchestrator.backends.lab.run import LabRun
 from orchestrator.backends.lab.survey import look_at_all
-from orchestrator.backends.remote.ssh import Fleet
+from orchestrator.backends.remote.ssh import SshConnections
 from orchestrator.decode.assemble import Machine, assemble, decoder
-from orchestrator.decode.output import Output, believing_nothing
+from orchestrator.decode.output import OutputFolder, believing_nothing
 from orchestrator.errors import UsageError
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import LabPlan, RunSpec
@@ -53,7 +53,7 @@ class Lab:
     name: str = field(default="lab", init=False)
     traits: Traits = field(default=TRAITS, init=False)
     unconfined: bool = field(default=False, init=False)
-    _found: dict[LabPlan, Found] = field(default_factory=dict, init=False)
+    _found: dict[LabPlan, LabState] = field(default_factory=dict, init=False)
 
     def prepare(self, plan: Plan) -> None:
         """Check all hosts of all runs in parallel.
@@ -68,13 +68,13 @@ class Lab:
                     "--backend lab: the scenario has no section `lab`, which says what hosts there "
                     "are; see docs/reference.md"
                 )
-        problems: list[Problem] = []
-        with Fleet() as fleet:
+        problems: list[LabProblem] = []
+        with SshConnections() as fleet:
             for run in plan.runs:
                 lab = plan_of(run)
                 alike = [other for other in plan.runs if other.lab == lab]
                 if lab not in self._found:
-                    self._found[lab] = Found()
+                    self._found[lab] = LabState()
                     problems += look_at_all(fleet, alike, _hosts(lab), self._found[lab])
         check.require_none(list(dict.fromkeys(problems)))
 
@@ -86,10 +86,10 @@ class Lab:
             BedError: the agents' records are incomplete.
         """
         lab = plan_of(spec)
-        found = self._found[lab]
-        documents = agent_documents(spec, found.addresses, found.bare_ns)
+        state = self._found[lab]
+        documents = agent_documents(spec, state.addresses, state.bare_ns)
         report("setup", 0.0)
-        with Fleet() as fleet:
+        with SshConnections() as fleet:
             running = LabRun(
                 fleet, spec, documents, context.stopping, report,
                 context.bounds.wall_s, context.bounds.total_bytes,
@@ -101,7 +101,7 @@ class Lab:
                 running.write_log(context.folder / "out" / "bed.log")
         with believing_nothing():
             merge(spec, _outputs(parts, context), running.clock_facts, context.folder / "out")
-        machine = Machine({"lab": _provenance(lab, found, running.clock_facts)})
+        machine = Machine({"lab": _provenance(lab, state, running.clock_facts)})
         return assemble(
             spec, context.output, context.console, decoder(spec, context.output), (), machine
         )
@@ -115,15 +115,17 @@ def make(_options: BackendOptions) -> Lab:
     return Lab()
 
 
-def examine() -> Examined:
+def examine() -> Examination:
     """Return what this machine lacks to reach lab hosts; each run checks the hosts themselves."""
-    found = f"asyncssh {metadata.version('asyncssh')}; each run looks at the hosts of its scenario"
-    return Examined([Finding("ssh", True, found)])
+    detail = f"asyncssh {metadata.version('asyncssh')}; each run looks at the hosts of its scenario"
+    return Examination([Finding("ssh", True, detail)])
 
 
-def _outputs(parts: Mapping[str, Path], context: RunContext) -> dict[str, Output]:
+def _outputs(parts: Mapping[str, Path], context: RunContext) -> dict[str, OutputFolder]:
     """Return access to each agent's records, which have been copied to this machine."""
-    return {host: Output(part, context.bounds, context.stopping) for host, part in parts.items()}
+    return {
+        host: OutputFolder(part, context.bounds, context.stopping) for host, part in parts.items()
+    }
 
 
 def _hosts(lab: LabPlan) -> dict[str, InventoryHost]:
@@ -131,21 +133,25 @@ def _hosts(lab: LabPlan) -> dict[str, InventoryHost]:
     return {host.name: known[host.name] for host in lab.hosts}
 
 
-def _provenance(lab: LabPlan, found: Found, clocks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+def _provenance(
+    lab: LabPlan, state: LabState, clocks: Iterable[Mapping[str, Any]]
+) -> dict[str, Any]:
     offsets = {clock["host"]: {k: v for k, v in clock.items() if k != "host"} for clock in clocks}
     return {
-        "inventory": lab.inventory,
+        "inventory": Path(lab.inventory).name,
         "emulation": None if lab.router is None else lab.router.host,
         "offloads": "off" if lab.offloads_off else "as they were",
         "hosts": {
             host.name: {
                 "role": host.role,
                 "plays": list(host.nodes),
-                "address": found.addresses.get(host.name),
-                "survey": found.answers[host.name],
+                "address": state.addresses.get(host.name),
+                "survey": state.answers[host.name],
                 "clock": offsets[host.name],
             }
             for host in lab.hosts
         },
-        "round_trips_ns": {f"{a} to {b}": each for (a, b), each in found.bare_ns.items()},
+        "round_trips_ns": {
+            f"{a} to {b}": round_trip_ns for (a, b), round_trip_ns in state.bare_ns.items()
+        },
     }

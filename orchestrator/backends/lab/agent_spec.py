@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.planning.runspec import LabHost, LabPlan, PlannedFlow, RunSpec
-from orchestrator.protocol.frames import ECHO_FRAME_BYTES
+from orchestrator.protocol.links.frames import ECHO_FRAME_BYTES
 from orchestrator.protocol.specification import (
     AgentLinkSpec,
     AgentModuleSpec,
@@ -91,12 +91,12 @@ def _route_metrics(
     spec: TestbedSpec, flows: Sequence[FlowSpec], host: LabHost, addresses: Mapping[str, str]
 ) -> dict[str, dict[str, int]]:
     """Return {address of a peer: metrics} of a machine's routes."""
-    found: dict[str, dict[str, int]] = {}
+    metrics: dict[str, dict[str, int]] = {}
     for flow in flows:
         for here, there in ((flow["source"], flow["sink"]), (flow["sink"], flow["source"])):
             if here in host.nodes and here in spec["route_metrics"]:
-                found[addresses[there]] = spec["route_metrics"][here]
-    return found
+                metrics[addresses[there]] = spec["route_metrics"][here]
+    return metrics
 
 
 def emulated(run: RunSpec) -> list[AgentLinkSpec]:
@@ -122,13 +122,13 @@ def modules_of(run: RunSpec, host: LabHost) -> list[AgentModuleSpec]:
 
     Both ends of a flow have its congestion control.
     """
-    wanted: dict[str, dict[str, int]] = {}
+    needed: dict[str, dict[str, int]] = {}
     for flow in flows_of(run, host):
         if flow.congestion is not None:
-            wanted[flow.congestion] = dict(flow.parameters)
+            needed[flow.congestion] = dict(flow.parameters)
     return [
         {"congestion": name, "parameters": parameters}
-        for name, parameters in sorted(wanted.items())
+        for name, parameters in sorted(needed.items())
     ]
 
 

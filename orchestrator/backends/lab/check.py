@@ -34,7 +34,7 @@ _MODULES_FIX = "ansible-playbook -i INVENTORY playbooks/site.yml"
 
 
 @dataclass(frozen=True)
-class Problem:
+class LabProblem:
     """What is wrong with a machine, and the command or action that fixes it."""
 
     host: str
@@ -43,7 +43,7 @@ class Problem:
 
 
 @dataclass
-class Found:
+class LabState:
     """The state of a lab: what each machine answered, by the machine's name.
 
     ``bare_ns`` has the round-trip times between machines without emulation.
@@ -55,7 +55,7 @@ class Found:
     bare_ns: dict[tuple[str, str], int] = field(default_factory=dict)
 
 
-def require_none(problems: Sequence[Problem]) -> None:
+def require_none(problems: Sequence[LabProblem]) -> None:
     """Raise MachineError with a table of the problems, if there are any."""
     if not problems:
         return
@@ -74,14 +74,14 @@ def question(run: RunSpec, host: LabHost) -> SurveySpec:
     return {
         "version": SPECIFICATION_VERSION,
         "interfaces": list(host.interfaces),
-        "congestion": [one["congestion"] for one in modules_of(run, host)],
+        "congestion": [module["congestion"] for module in modules_of(run, host)],
         "routes_to": [],
         "echoes": [],
         "ports": ports(run),
         "udp": any(flow.transport == "udp" for flow in flows),
         "programs": engines.programs(flow.engine for flow in flows),
         "links": emulated(run) if host.role == "router" else [],
-        "sysctls": sorted({name for each in sysctls for name in each}),
+        "sysctls": sorted({name for values in sysctls for name in values}),
     }
 
 
@@ -92,166 +92,170 @@ _SILENT: SurveySpec = {
 }  # fmt: skip
 
 
-def look(run: RunSpec, found: Found) -> Iterator[Problem]:
+def look(run: RunSpec, state: LabState) -> Iterator[LabProblem]:
     """Yield the problems of single machines, and note their addresses."""
     lab = plan_of(run)
     for host in lab.hosts:
-        answer = found.answers[host.name]
+        answer = state.answers[host.name]
         yield from _machine(run, host, answer)
         if host.role == "router" and lab.router is not None:
             yield from _router(lab.router, answer)
         elif (interface := answer["interfaces"][host.interfaces[0]]) is not None:
             if interface["addresses"]:
-                found.addresses[host.name] = interface["addresses"][0][0]
+                state.addresses[host.name] = interface["addresses"][0][0]
             else:
                 name = host.interfaces[0]
                 fix = f"ip address add ADDRESS/24 dev {name}"
-                yield Problem(host.name, f"{name} has no IPv4 address", fix)
-        offset = found.clocks[host.name]
+                yield LabProblem(host.name, f"{name} has no IPv4 address", fix)
+        offset = state.clocks[host.name]
         if offset.uncertainty_ns > MOST_UNCERTAIN_NS:
             what = f"its clock can be read to within {offset.uncertainty_ns / 1e6:.1f} ms only"
             fix = f"reach it by a path with round trips below {2 * MOST_UNCERTAIN_NS / 1e6:g} ms"
-            yield Problem(host.name, what, fix)
-    yield from _modules(run, found)
+            yield LabProblem(host.name, what, fix)
+    yield from _modules(run, state)
 
 
-def _machine(run: RunSpec, host: LabHost, answer: SurveyAnswer) -> Iterator[Problem]:
+def _machine(run: RunSpec, host: LabHost, answer: SurveyAnswer) -> Iterator[LabProblem]:
     name = host.name
     if answer["locked"]:
-        yield Problem(name, answer["locked"], "wait for its end")
+        yield LabProblem(name, answer["locked"], "wait for its end")
     for left in answer["leftovers"]:
         if ": " in left:
-            yield Problem(name, f"a run that was killed left {left}", "undo it by hand")
+            yield LabProblem(name, f"a run that was killed left {left}", "undo it by hand")
     for interface in host.interfaces:
         yield from _interface(run, host, interface, answer["interfaces"])
     for sysctl in answer["missing_sysctls"]:
         fix = "leave that option out of `tcp`, or take a newer kernel"
-        yield Problem(name, f"kernel {answer['kernel']} has no {sysctl}", fix)
+        yield LabProblem(name, f"kernel {answer['kernel']} has no {sysctl}", fix)
     if answer["ports_in_use"]:
         used = ", ".join(map(str, answer["ports_in_use"]))
-        yield Problem(name, f"ports of flows are in use: {used}", "end what has them (ss -tanp)")
+        yield LabProblem(name, f"ports of flows are in use: {used}", "end what has them (ss -tanp)")
     for program, there in answer["programs"].items():
         if not there:
-            yield Problem(name, f"there is no {program}", f"apt-get install {program}")
+            yield LabProblem(name, f"there is no {program}", f"apt-get install {program}")
     if answer["io_uring"] is False:
         fix = "sysctl -w kernel.io_uring_disabled=0"
-        yield Problem(name, "UDP is sent by io_uring, which is switched off", fix)
+        yield LabProblem(name, "UDP is sent by io_uring, which is switched off", fix)
 
 
 def _interface(
     run: RunSpec, host: LabHost, name: str, interfaces: InterfaceStates
-) -> Iterator[Problem]:
+) -> Iterator[LabProblem]:
     state: InterfaceState | None = interfaces[name]
     if state is None:
-        there = ", ".join(each for each in interfaces[""] if each != "lo")
+        there = ", ".join(other for other in interfaces[""] if other != "lo")
         fix = f"name one of these in the scenario's `lab`: {there}"
-        yield Problem(host.name, f"there is no interface {name}", fix)
+        yield LabProblem(host.name, f"there is no interface {name}", fix)
         return
     if not state["up"]:
-        yield Problem(host.name, f"{name} is down", f"ip link set {name} up")
+        yield LabProblem(host.name, f"{name} is down", f"ip link set {name} up")
     rates = [rate for link in run.network.links for c in (link.forward, link.reverse)
              if (rate := c.rate_bps) is not None]  # fmt: skip
     if not rates:
         return
     if state["mtu"] != MTU_BYTES:
         what = f"{name} has an MTU of {state['mtu']}, and a bottleneck's frames have {MTU_BYTES}"
-        yield Problem(host.name, what, f"ip link set {name} mtu {MTU_BYTES}")
+        yield LabProblem(host.name, what, f"ip link set {name} mtu {MTU_BYTES}")
     speed = state["speed_mbitps"]
     if speed is not None and speed * 1e6 < LEAST_HEADROOM * max(rates):
         what = f"{name} has {speed} Mbit/s, and the bottleneck {max(rates) / 1e6:g}"
-        yield Problem(host.name, what, "lower topology.bottleneck.rate, or take a faster interface")
+        yield LabProblem(
+            host.name, what, "lower topology.bottleneck.rate, or take a faster interface"
+        )
 
 
-def _router(router: LabRouter, answer: SurveyAnswer) -> Iterator[Problem]:
+def _router(router: LabRouter, answer: SurveyAnswer) -> Iterator[LabProblem]:
     if not answer["forwards"]:
-        yield Problem(router.host, "it does not forward", "sysctl -w net.ipv4.ip_forward=1")
+        yield LabProblem(router.host, "it does not forward", "sysctl -w net.ipv4.ip_forward=1")
     for name in (router.left, router.right):
         state: InterfaceState | None = answer["interfaces"][name]
         for foreign in [] if state is None else state["foreign"]:
             what = f"{name} has {foreign}, which somebody else has set"
             hook = "clsact" if foreign.startswith(("clsact", "ingress")) else "root"
-            yield Problem(router.host, what, f"tc qdisc del dev {name} {hook}")
+            yield LabProblem(router.host, what, f"tc qdisc del dev {name} {hook}")
     if answer["comes_in_by"] in (router.left, router.right):
         what = f"the SSH connection uses {answer['comes_in_by']}, which is to be a bottleneck"
-        yield Problem(router.host, what, "reach it by another interface (ansible_host)")
+        yield LabProblem(router.host, what, "reach it by another interface (ansible_host)")
     if answer["emulation"]:
         what = f"the kernel cannot emulate this: {answer['emulation']}"
         fix = "make -C kmods dkms (for sch_link); a kernel with netem and the queue's kind"
-        yield Problem(router.host, what, fix)
+        yield LabProblem(router.host, what, fix)
 
 
-def _modules(run: RunSpec, found: Found) -> Iterator[Problem]:
+def _modules(run: RunSpec, state: LabState) -> Iterator[LabProblem]:
     """Yield congestion controls that are missing, take other parameters, or are not the same."""
     first: dict[str, tuple[str, str | None]] = {}
     for host in plan_of(run).hosts:
-        for one in modules_of(run, host):
-            name = one["congestion"]
-            has = found.answers[host.name]["congestion"][name]
+        for module in modules_of(run, host):
+            name = module["congestion"]
+            has = state.answers[host.name]["congestion"][name]
             ours = name in catalogue.modules()
             if has is None:
                 fix = _MODULES_FIX if ours else f"modprobe tcp_{name}"
-                yield Problem(host.name, f"there is no congestion control {name}", fix)
+                yield LabProblem(host.name, f"there is no congestion control {name}", fix)
                 continue
-            for parameter in one["parameters"]:
+            for parameter in module["parameters"]:
                 if parameter not in has["parameters"]:
                     what = f"tcp_{name} takes no parameter {parameter}"
                     fix = _MODULES_FIX if ours else f"use a kernel whose tcp_{name} takes it"
-                    yield Problem(host.name, what, fix)
+                    yield LabProblem(host.name, what, fix)
             source = has["srcversion"]
             other, same = first.setdefault(name, (host.name, source))
             if source != same and None not in (source, same):
                 what = f"tcp_{name} is of other sources ({source}) than on {other} ({same})"
-                yield Problem(host.name, what, _MODULES_FIX)
+                yield LabProblem(host.name, what, _MODULES_FIX)
 
 
-def second_question(run: RunSpec, host: LabHost, found: Found) -> SurveySpec:
+def second_question(run: RunSpec, host: LabHost, state: LabState) -> SurveySpec:
     """Return what a machine is asked once all addresses are known."""
     lab = plan_of(run)
-    peers = sorted({found.addresses[other] for other in _peers(run, host)})
+    peers = sorted({state.addresses[other] for other in _peers(run, host)})
     if host.role == "router":
         others = [other.name for other in lab.hosts if other.role != "router"]
-        return {**_SILENT, "routes_to": [found.addresses[other] for other in others]}
-    own = found.addresses[host.name]
+        return {**_SILENT, "routes_to": [state.addresses[other] for other in others]}
+    own = state.addresses[host.name]
     return {**_SILENT, "routes_to": peers, "echoes": [(own, peer) for peer in peers]}
 
 
 def _peers(run: RunSpec, host: LabHost) -> list[str]:
     """Return the machines that have a flow with that one."""
-    machine = {node: each.name for each in plan_of(run).hosts for node in each.nodes}
+    machine = {node: lab_host.name for lab_host in plan_of(run).hosts for node in lab_host.nodes}
     pairs = [(machine[flow.source], machine[flow.sink]) for flow in run.flows]
-    found = [b if a == host.name else a for a, b in pairs if host.name in (a, b)]
-    return list(dict.fromkeys(found))
+    peers = [b if a == host.name else a for a, b in pairs if host.name in (a, b)]
+    return list(dict.fromkeys(peers))
 
 
-def look_again(run: RunSpec, found: Found, second: Mapping[str, SurveyAnswer]) -> Iterator[Problem]:
+def look_again(
+    run: RunSpec, state: LabState, second: Mapping[str, SurveyAnswer]
+) -> Iterator[LabProblem]:
     """Yield what is wrong with the routes between machines, and note their round trips."""
     lab = plan_of(run)
-    at = {address: name for name, address in found.addresses.items()}
+    at = {address: name for name, address in state.addresses.items()}
     for host in lab.hosts:
         if host.role == "router":
             continue
         for address, route in second[host.name]["routes"].items():
-            yield from _route(lab.router, host, at[address], address, route, found)
+            yield from _route(lab.router, host, at[address], address, route, state)
         for echo in second[host.name]["echoes"]:
             there = at[echo["destination"]]
             if echo["round_trip_ns"] is None:
                 what = f"no echo comes back from {there} ({echo['destination']})"
                 fix = "make the path work in both directions, and let ICMP echoes pass"
-                yield Problem(host.name, what, fix)
+                yield LabProblem(host.name, what, fix)
             else:
-                found.bare_ns[host.name, there] = echo["round_trip_ns"]
+                state.bare_ns[host.name, there] = echo["round_trip_ns"]
     if lab.router is None:
         return
     sides = {"sender": lab.router.left, "receiver": lab.router.right}
     for host in lab.hosts:
         if host.role in sides:
-            address = found.addresses[host.name]
+            address = state.addresses[host.name]
             route = second[lab.router.host]["routes"][address]
             out = None if route is None else route["interface"]
             if out != sides[host.role]:
                 what = f"packets to {host.name} ({address}) leave by {out or 'no interface'}"
                 fix = f"let them leave by {sides[host.role]}: ip route add {address}/32 dev ..."
-                yield Problem(lab.router.host, what, fix)
+                yield LabProblem(lab.router.host, what, fix)
 
 
 def _route(
@@ -260,23 +264,23 @@ def _route(
     there: str,
     address: str,
     route: RouteState | None,
-    found: Found,
-) -> Iterator[Problem]:
+    lab_state: LabState,
+) -> Iterator[LabProblem]:
     """Yield what is wrong with the route from one end to another."""
     what = f"packets to {there} ({address}) "
     if route is None:
-        yield Problem(host.name, f"{what}have no route", f"ip route add {address}/32 via ...")
+        yield LabProblem(host.name, f"{what}have no route", f"ip route add {address}/32 via ...")
         return
     if route["interface"] != host.interfaces[0]:
         fix = f"ip route add {address}/32 dev {host.interfaces[0]} ..., or name that interface"
-        yield Problem(host.name, f"{what}leave by {route['interface']}", fix)
+        yield LabProblem(host.name, f"{what}leave by {route['interface']}", fix)
         return
     if router is None:
         return
     near = router.left if host.role == "sender" else router.right
-    state: InterfaceState | None = found.answers[router.host]["interfaces"][near]
+    state: InterfaceState | None = lab_state.answers[router.host]["interfaces"][near]
     gateways = [] if state is None else [address for address, _prefix in state["addresses"]]
     if route["gateway"] not in gateways:
         by = f"by {route['gateway']}" if route["gateway"] else "directly"
         fix = f"ip route add {address}/32 via {', '.join(gateways) or 'the router'}"
-        yield Problem(host.name, f"{what}go {by}, not by {router.host}", fix)
+        yield LabProblem(host.name, f"{what}go {by}, not by {router.host}", fix)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable
 
 from orchestrator.backends.bed_code import bed_code
-from orchestrator.backends.remote.ssh import Address, Fleet, Program, Remote
+from orchestrator.backends.remote.ssh import Address, RemoteMachine, RemoteProgram, SshConnections
 from orchestrator.errors import RemoteError
 from orchestrator.protocol.examination import SurveyAnswer, SurveySpec
 from orchestrator.scenario.inventory import InventoryHost
@@ -24,7 +24,7 @@ print(json.dumps([list(sys.version_info[:3]), place]))
 """
 
 
-class Unfit(RemoteError):
+class UnfitHost(RemoteError):
     """A host cannot take part; ``fix`` is the command or action that helps."""
 
     def __init__(self, message: str, fix: str) -> None:
@@ -49,53 +49,53 @@ class LabConnection:
         place: the path of our folder on the host.
     """
 
-    def __init__(self, remote: Remote, host: InventoryHost, place: str) -> None:
-        self.remote, self.host, self.place = remote, host, place
+    def __init__(self, remote: RemoteMachine, host: InventoryHost, folder: str) -> None:
+        self.remote, self.host, self.place = remote, host, folder
 
     @classmethod
-    def open(cls, fleet: Fleet, host: InventoryHost) -> LabConnection:
+    def open(cls, fleet: SshConnections, host: InventoryHost) -> LabConnection:
         """Connect to a host and copy our code into a new folder there.
 
         Raises:
-            Unfit: the host cannot be reached, lacks Python, or does not give root; with the fix.
+            UnfitHost: it cannot be reached, lacks Python, or does not give root; with the fix.
             RemoteError: the connection was lost.
         """
         try:
             remote = fleet.connect(address_of(host))
         except RemoteError as error:
             fix = "make `ssh` reach it with the values in the inventory (ansible_host ...)"
-            raise Unfit(str(error), fix) from None
+            raise UnfitHost(str(error), fix) from None
         done = remote.run([host.python, "-c", _MAKE_PLACE], root=True)
         if done.status:
             if host.become and "sudo" in done.error_line:
                 fix = "put `USER ALL=(ALL) NOPASSWD: ALL` into /etc/sudoers.d, or log in as root"
-                raise Unfit(f"sudo refuses: {done.error_line}", fix)
+                raise UnfitHost(f"sudo refuses: {done.error_line}", fix)
             fix = "apt-get install python3, or name it with ansible_python_interpreter"
-            raise Unfit(f"{host.python} does not run: {done.error_line}", fix)
-        version, place = json.loads(done.stdout)
-        if place is None:
-            raise Unfit(
+            raise UnfitHost(f"{host.python} does not run: {done.error_line}", fix)
+        version, folder = json.loads(done.stdout)
+        if folder is None:
+            raise UnfitHost(
                 "the login there is not root", "ansible_user: root, or ansible_become: true"
             )
         if tuple(version) < LEAST_PYTHON:
-            found = ".".join(map(str, version))
-            remote.run(["rm", "-rf", "--", place], root=True)
-            raise Unfit(f"its Python is {found}", "a system with Python 3.10 or later")
-        connection = cls(remote, host, place)
-        remote.put(bed_code(), place, root=True)
+            python_version = ".".join(map(str, version))
+            remote.run(["rm", "-rf", "--", folder], root=True)
+            raise UnfitHost(f"its Python is {python_version}", "a system with Python 3.10 or later")
+        connection = cls(remote, host, folder)
+        remote.put(bed_code(), folder, root=True)
         return connection
 
     def survey(self, question: SurveySpec) -> SurveyAnswer:
         """Return the host's answer to a question; testbed/lab/survey.py answers."""
-        words = self._words("orchestrator.testbed.lab.survey")
+        command = self._words("orchestrator.testbed.lab.survey")
         given = json.dumps(question).encode()
-        said = self.remote.require(words, stdin=given, root=True, timeout_s=SURVEY_S)
-        answer: SurveyAnswer = json.loads(said)
+        output = self.remote.require(command, stdin=given, root=True, timeout_s=SURVEY_S)
+        answer: SurveyAnswer = json.loads(output)
         return answer
 
     def start_agent(
         self, on_line: Callable[[bytes], None], ended: Callable[[int | None], None]
-    ) -> Program:
+    ) -> RemoteProgram:
         """Start the agent (testbed/lab/agent.py), which removes the folder when it ends."""
         return self.remote.start(
             self._words("orchestrator.testbed.lab.agent"), on_line, ended, root=True

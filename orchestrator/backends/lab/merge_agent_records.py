@@ -16,24 +16,38 @@ from typing import TypeVar
 
 from orchestrator.backends.lab.agent_spec import plan_of
 from orchestrator.decode.facts import facts as read_facts
-from orchestrator.decode.output import Output
+from orchestrator.decode.output import OutputFolder
 from orchestrator.errors import BedError
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.protocol import facts as protocol
-from orchestrator.protocol.facts import Fact
 from orchestrator.protocol.numbering import LINK_ENDS, wire_index
-from orchestrator.protocol.records import DATAGRAM_COUNTERS, DATAGRAMS_ROW, TCP_HEAD, TRANSFER_ROW
+from orchestrator.protocol.reports import facts as protocol
+from orchestrator.protocol.reports.facts import Fact
+from orchestrator.protocol.reports.records import (
+    DATAGRAM_COUNTERS,
+    DATAGRAMS_ROW,
+    SENDER_STATE_ROW,
+    TCP_HEAD,
+    TRANSFER_ROW,
+)
 from topologies.links import DIRECTIONS
 
 F = TypeVar("F")
 
-_OF_ONE_MACHINE = ("flow_error", "timeline_error", "congestion", "engine", "route", "host")
+_OF_ONE_MACHINE = (
+    "flow_error",
+    "timeline_error",
+    "congestion",
+    "engine",
+    "outcome",
+    "route",
+    "host",
+)
 """Facts that are taken over with the name of the machine that reported them."""
 
 
 def merge(
     run: RunSpec,
-    parts: Mapping[str, Output],
+    parts: Mapping[str, OutputFolder],
     clocks: Sequence[Mapping[str, object]],
     output: Path,
 ) -> None:
@@ -49,16 +63,18 @@ def merge(
         BedError: the files of an agent are incomplete.
     """
     facts = {host: read_facts(part) for host, part in parts.items()}
-    for host, found in facts.items():
-        if not protocol.of(found, protocol.Done):
+    for host, agent_facts in facts.items():
+        if not protocol.of(agent_facts, protocol.Done):
             raise BedError(f"the agent of {host} did not finish its records")
     _write(output / "tcp.bin", _tcp(parts.values()))
     router = plan_of(run).router
-    for name in ("queue.bin", "readings.bin"):
+    for name in ("queue.bin", "readings.bin", "sojourn.bin"):
         rows = b"" if router is None else parts[router.host].whole(name)
         (output / name).write_bytes(rows)
     _write(output / "transfers.bin", _transfers(run, parts.values(), facts))
     _write(output / "datagrams.bin", _datagrams(parts.values()))
+    states = (_rows(part, "senders.bin", SENDER_STATE_ROW) for part in parts.values())
+    _write(output / "senders.bin", states)
     lines = (json.dumps(fact) + "\n" for fact in [*_facts(run, facts), *_clocks(clocks)])
     (output / "facts.jsonl").write_text("".join(lines), encoding="utf-8")
 
@@ -68,13 +84,13 @@ def _write(path: Path, rows: Iterable[bytes]) -> None:
         file.writelines(rows)
 
 
-def _tcp(parts: Iterable[Output]) -> Iterator[bytes]:
+def _tcp(parts: Iterable[OutputFolder]) -> Iterator[bytes]:
     """Yield the records of all machines in the order of time."""
     records = heapq.merge(*map(_tcp_records, parts), key=lambda record: record[0])
     return (record for _time_ns, record in records)
 
 
-def _tcp_records(part: Output) -> Iterator[tuple[int, bytes]]:
+def _tcp_records(part: OutputFolder) -> Iterator[tuple[int, bytes]]:
     data = part.whole("tcp.bin")
     offset = 0
     while offset < len(data):
@@ -88,7 +104,7 @@ def _tcp_records(part: Output) -> Iterator[tuple[int, bytes]]:
         offset = end
 
 
-def _datagrams(parts: Iterable[Output]) -> Iterator[bytes]:
+def _datagrams(parts: Iterable[OutputFolder]) -> Iterator[bytes]:
     """Yield one row a time and flow: what the source's machine counted, and the sink's."""
     sums: dict[tuple[int, int], list[int]] = {}
     least = DATAGRAM_COUNTERS.index("delay_min_ns")
@@ -96,14 +112,14 @@ def _datagrams(parts: Iterable[Output]) -> Iterator[bytes]:
         rows = _rows(part, "datagrams.bin", DATAGRAMS_ROW)
         for time_ns, flow, *values in DATAGRAMS_ROW.iter_unpack(rows):
             known = sums.setdefault((time_ns, flow), [0] * least + [-1, -1])
-            for place, value in enumerate(values):
+            for index, value in enumerate(values):
                 # The extremes are -1 where nothing came, so also at the source.
-                known[place] = max(known[place], value) if place >= least else known[place] + value
+                known[index] = max(known[index], value) if index >= least else known[index] + value
     for (time_ns, flow), values in sorted(sums.items()):
         yield DATAGRAMS_ROW.pack(time_ns, flow, *values)
 
 
-def _rows(part: Output, file: str, row: struct.Struct) -> bytes:
+def _rows(part: OutputFolder, file: str, row: struct.Struct) -> bytes:
     data = part.whole(file)
     if len(data) % row.size:
         raise BedError(f"{part.folder.name}: {file} ends in the middle of a row")
@@ -111,7 +127,7 @@ def _rows(part: Output, file: str, row: struct.Struct) -> bytes:
 
 
 def _transfers(
-    run: RunSpec, parts: Iterable[Output], facts: Mapping[str, list[Fact]]
+    run: RunSpec, parts: Iterable[OutputFolder], facts: Mapping[str, list[Fact]]
 ) -> Iterator[bytes]:
     """Yield whole transfers: the begin from one machine, the end from the other.
 
@@ -119,7 +135,7 @@ def _transfers(
     """
     for part in parts:
         yield _rows(part, "transfers.bin", TRANSFER_ROW)
-    everything = [fact for found in facts.values() for fact in found]
+    everything = [fact for agent_facts in facts.values() for fact in agent_facts]
     for number, flow in enumerate(run.flows):
         ends: dict[int, list[protocol.TransferEnds]] = {}
         for end in protocol.of(everything, protocol.TransferEnds, flow=flow.name):
@@ -141,7 +157,10 @@ def _facts(run: RunSpec, facts: Mapping[str, list[Fact]]) -> Iterator[Mapping[st
     of_router = None if router is None else facts[router.host]
     for when in ("start", "end"):
         yield _channels(run, of_router, when)
-        both = {host: _one(found, protocol.Interfaces, when) for host, found in facts.items()}
+        both = {
+            host: _one(agent_facts, protocol.Interfaces, when)
+            for host, agent_facts in facts.items()
+        }
         together = {
             f"{host}/{name}": state
             for host, fact in both.items()
@@ -149,19 +168,27 @@ def _facts(run: RunSpec, facts: Mapping[str, list[Fact]]) -> Iterator[Mapping[st
         }
         yield {"fact": "interfaces", "at": when, "interfaces": together}
         yield from _host_state(facts.values(), when)
-        drops = sum(_one(found, protocol.Softnet, when)["drops"] for found in facts.values())
+        drops = sum(
+            _one(agent_facts, protocol.Softnet, when)["drops"] for agent_facts in facts.values()
+        )
         yield {"fact": "softnet", "at": when, "drops": drops}
     yield _queues(run, of_router)
     yield _versions(facts)
-    values = {host: _one(found, protocol.Sysctls)["values"] for host, found in facts.items()}
+    values = {
+        host: _one(agent_facts, protocol.Sysctls)["values"] for host, agent_facts in facts.items()
+    }
     yield {"fact": "sysctls", "hosts": values}
-    ends = [_one(found, protocol.Namespaces, "end")["values"] for found in facts.values()]
-    of_hosts = {host: values for each in ends for host, values in each.items()}
+    ends = [
+        _one(agent_facts, protocol.Namespaces, "end")["values"] for agent_facts in facts.values()
+    ]
+    of_hosts = {host: values for sysctls in ends for host, values in sysctls.items()}
     yield {"fact": "namespaces", "at": "end", "values": of_hosts}
-    yield _timeline([_one(found, protocol.Timeline) for found in facts.values()])
-    for host, found in facts.items():
-        yield from _of_machine(host, found)
-    duration_ns = max(_one(found, protocol.Done)["duration_ns"] for found in facts.values())
+    yield _timeline([_one(agent_facts, protocol.Timeline) for agent_facts in facts.values()])
+    for host, agent_facts in facts.items():
+        yield from _of_machine(host, agent_facts)
+    duration_ns = max(
+        _one(agent_facts, protocol.Done)["duration_ns"] for agent_facts in facts.values()
+    )
     yield {"fact": "done", "origin_ns": 0, "duration_ns": duration_ns}
 
 
@@ -172,7 +199,7 @@ def _host_state(agents: Iterable[list[Fact]], when: str) -> Iterator[Mapping[str
         "fact": "host_state",
         "at": when,
         "settings": sum(state["settings"] for state in states),
-        "differences": [each for state in states for each in state["differences"]],
+        "differences": [difference for state in states for difference in state["differences"]],
     }
 
 
@@ -191,8 +218,8 @@ def _of_machine(host: str, facts: list[Fact]) -> Iterator[Mapping[str, object]]:
 
 def _one(facts: Iterable[Fact], form: type[F], at: str | None = None) -> F:
     """Return an agent's first fact of a form, of the start or of the end."""
-    wanted = {} if at is None else {"at": at}
-    for fact in protocol.of(facts, form, **wanted):
+    conditions = {} if at is None else {"at": at}
+    for fact in protocol.of(facts, form, **conditions):
         return fact
     raise BedError(f"an agent did not record {protocol.name_of(form)}")
 
@@ -216,19 +243,19 @@ def _queues(run: RunSpec, of_router: list[Fact] | None) -> protocol.Queues:
     if of_router is None or router is None:
         return {"fact": "queues", "names": [], "policers": []}
     sampled = _one(of_router, protocol.Queues)
-    place = [link.name for link in run.network.links].index(router.link)
-    number = {sampled["devices"][end]: wire_index(place, end) for end in LINK_ENDS}
+    link_index = [link.name for link in run.network.links].index(router.link)
+    number = {sampled["devices"][end]: wire_index(link_index, end) for end in LINK_ENDS}
     names = [(number[index], handle) for index, handle in sampled["names"]]
     return {"fact": "queues", "names": names, "policers": []}
 
 
 def _versions(facts: Mapping[str, list[Fact]]) -> protocol.Versions:
     """Return the versions by host, and the different kernels as one text."""
-    found = {host: _one(each, protocol.Versions) for host, each in facts.items()}
-    kernels = dict.fromkeys(each["kernel"] for each in found.values())
+    by_host = {host: _one(agent_facts, protocol.Versions) for host, agent_facts in facts.items()}
+    kernels = dict.fromkeys(version["kernel"] for version in by_host.values())
     hosts = {
-        host: {key: value for key, value in each.items() if key != "fact"}
-        for host, each in found.items()
+        host: {key: value for key, value in version.items() if key != "fact"}
+        for host, version in by_host.items()
     }
     return {"fact": "versions", "kernel": ", ".join(kernels), "hosts": hosts}
 
@@ -241,13 +268,13 @@ def _timeline(facts: Sequence[protocol.Timeline]) -> protocol.Timeline:
     late_ns: dict[str, int] = {}
     events: dict[int, int] = {}
     for fact in facts:
-        for kind, each in fact["late_ns"].items():
-            late_ns[kind] = max(late_ns.get(kind, 0), each)
+        for kind, lateness_ns in fact["late_ns"].items():
+            late_ns[kind] = max(late_ns.get(kind, 0), lateness_ns)
         for event, done_ns in fact["events"]:
             events[event] = max(events.get(event, 0), done_ns)
     changed = next((fact["impairments"] for fact in facts if fact["impairments"]), {})
     changes = next((fact["netem_changes"] for fact in facts if fact["netem_changes"]), {})
-    chosen = next((found for fact in facts if (found := fact.get("chosen_losses"))), {})
+    chosen = next((losses for fact in facts if (losses := fact.get("chosen_losses"))), {})
     return {
         "fact": "timeline",
         "steps": sum(fact["steps"] for fact in facts),
@@ -262,4 +289,4 @@ def _timeline(facts: Sequence[protocol.Timeline]) -> protocol.Timeline:
 
 
 def _clocks(clocks: Sequence[Mapping[str, object]]) -> Iterator[Mapping[str, object]]:
-    return ({"fact": "clock", **each} for each in clocks)
+    return ({"fact": "clock", **clock} for clock in clocks)

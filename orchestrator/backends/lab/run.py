@@ -23,7 +23,7 @@ from orchestrator.backends.contract import Report
 from orchestrator.backends.lab.lab_connection import LabConnection
 from orchestrator.backends.progress import shown_time
 from orchestrator.backends.remote.archive import MOST_BYTES
-from orchestrator.backends.remote.ssh import ClockOffset, Fleet, Program, at_once
+from orchestrator.backends.remote.ssh import ClockOffset, RemoteProgram, SshConnections, at_once
 from orchestrator.errors import RemoteError
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.specification import AgentSpec
@@ -58,7 +58,7 @@ class LabRun:
     the run, ``clock_facts`` has the clock measurements of each host.
     """
 
-    fleet: Fleet
+    fleet: SshConnections
     run: RunSpec
     documents: Mapping[str, AgentSpec]
     stopping: threading.Event
@@ -67,7 +67,7 @@ class LabRun:
     most_bytes: int = MOST_BYTES
     clock_facts: list[dict[str, Any]] = field(default_factory=list, init=False)
     _connections: dict[str, LabConnection] = field(default_factory=dict, init=False)
-    _programs: dict[str, Program] = field(default_factory=dict, init=False)
+    _programs: dict[str, RemoteProgram] = field(default_factory=dict, init=False)
     _events: queue.SimpleQueue[Event] = field(default_factory=queue.SimpleQueue, init=False)
     _statuses: dict[str, int | None] = field(default_factory=dict, init=False)
     _reached_ns: dict[str, int] = field(default_factory=dict, init=False)
@@ -107,7 +107,9 @@ class LabRun:
     def write_log(self, path: Path) -> None:
         """Write the lines that the agents printed on standard error."""
         lines = [
-            f"{name}: {line}" for name, each in self._programs.items() for line in each.error_lines
+            f"{name}: {line}"
+            for name, program in self._programs.items()
+            for line in program.error_lines
         ]
         path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
@@ -174,18 +176,18 @@ class LabRun:
             why = "its connection ended" if what is None else f"its agent ended ({_ending(what)})"
             raise self._lost(name, why)
         try:
-            said = json.loads(what)
-            word = said["say"]
+            message = json.loads(what)
+            word = message["say"]
             if word == "progress":
-                said["time_ns"] = min(
-                    max(int(said["time_ns"]), 0), nanoseconds(self.run.duration_s)
+                message["time_ns"] = min(
+                    max(int(message["time_ns"]), 0), nanoseconds(self.run.duration_s)
                 )
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             raise self._lost(name, f"its agent sent an invalid message: {what[:200]!r}") from None
         if word == "failed":
-            problem = plaintext.visible(plaintext.shortened(str(said.get("problem"))))
+            problem = plaintext.visible(plaintext.shortened(str(message.get("problem"))))
             raise RemoteError(f"{self._connections[name].remote.address}: {problem}")
-        return name, word, said
+        return name, word, message
 
     def _lost(self, name: str, why: str) -> RemoteError:
         """Return the error for a lost host, with the time, the reason and its last output."""
@@ -195,11 +197,11 @@ class LabRun:
         when = f"during {self._phase}"
         if self._began_ns is not None:
             when = f"{(time.monotonic_ns() - self._began_ns) / 1e9:.1f} s into traffic"
-        words = "".join(f"\n  {name}: {line}" for line in program.error_lines[-12:])
+        output = "".join(f"\n  {name}: {line}" for line in program.error_lines[-12:])
         others = ", ".join(other for other in self._programs if other != name)
         return RemoteError(
             f"lost host {self._connections[name].remote.address} {when} ({now}): {why}; "
-            f"last output: {words or 'none'}\n  released: {others or 'no other'}"
+            f"last output: {output or 'none'}\n  released: {others or 'no other'}"
         )
 
     def _clocks(self) -> dict[str, ClockOffset]:
@@ -210,19 +212,21 @@ class LabRun:
             connection = self._connections[name]
             return connection.remote.clock_offset(connection.host.python)
 
-        found: dict[str, ClockOffset] = {}
+        offsets: dict[str, ClockOffset] = {}
         for name, offset in zip(names, at_once(measure, names), strict=True):
             if isinstance(offset, RemoteError):
                 raise self._lost(name, str(offset))
-            found[name] = offset
-        return found
+            offsets[name] = offset
+        return offsets
 
     def _begin(self, clocks: Mapping[str, ClockOffset]) -> None:
         """Send every host the origin, in its own clock's time and in that of each other host."""
         origin_ns = time.monotonic_ns() + nanoseconds(LEAD_S)
         by_host = {name: origin_ns + clock.monotonic_ns for name, clock in clocks.items()}
         origins_ns = {
-            node: by_host[name] for name, each in self.documents.items() for node in each["nodes"]
+            node: by_host[name]
+            for name, document in self.documents.items()
+            for node in document["nodes"]
         }
         for name, program in self._programs.items():
             start = {"do": "start", "origin_ns": by_host[name], "origins_ns": origins_ns}
@@ -238,12 +242,12 @@ class LabRun:
         while waiting:
             event = self._next()
             if event is not None:
-                name, word, said = event
+                name, word, message = event
                 heard[name] = time.monotonic()
                 if word == "done":
                     waiting.discard(name)
-                    said = {"time_ns": nanoseconds(self.run.duration_s)}
-                self._reached_ns[name] = said["time_ns"]
+                    message = {"time_ns": nanoseconds(self.run.duration_s)}
+                self._reached_ns[name] = message["time_ns"]
                 self.report("traffic", min(self._reached_ns.values()) / 1e9)
             for name in waiting:
                 if time.monotonic() - heard[name] > SILENCE_S:
@@ -293,9 +297,9 @@ class LabRun:
                 self._statuses[name] = what
         for name, status in self._statuses.items():
             if status not in _GOOD_ENDS:
-                words = "".join(f"\n  {line}" for line in self._programs[name].error_lines[-12:])
+                output = "".join(f"\n  {line}" for line in self._programs[name].error_lines[-12:])
                 why = _ending(status) if status is not None else "its connection ended"
-                raise RemoteError(f"{name}: its changes may not be undone: {why}{words}")
+                raise RemoteError(f"{name}: its changes may not be undone: {why}{output}")
 
 
 def _ending(status: int) -> str:

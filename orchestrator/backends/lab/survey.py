@@ -8,9 +8,9 @@ from typing import TypeVar
 
 from orchestrator.backends.lab import check
 from orchestrator.backends.lab.agent_spec import plan_of
-from orchestrator.backends.lab.check import Found, Problem
-from orchestrator.backends.lab.lab_connection import LabConnection, Unfit
-from orchestrator.backends.remote.ssh import ClockOffset, Fleet, at_once
+from orchestrator.backends.lab.check import LabProblem, LabState
+from orchestrator.backends.lab.lab_connection import LabConnection, UnfitHost
+from orchestrator.backends.remote.ssh import ClockOffset, SshConnections, at_once
 from orchestrator.errors import RemoteError
 from orchestrator.planning.runspec import LabHost, RunSpec
 from orchestrator.protocol.examination import SurveyAnswer, SurveySpec
@@ -21,10 +21,10 @@ T = TypeVar("T")
 
 
 def look_at_all(
-    fleet: Fleet, runs: Sequence[RunSpec], hosts: dict[str, InventoryHost], found: Found
-) -> list[Problem]:
-    """Return the problems of hosts for runs on them; ``found`` gets the hosts' state."""
-    problems: list[Problem] = []
+    fleet: SshConnections, runs: Sequence[RunSpec], hosts: dict[str, InventoryHost], state: LabState
+) -> list[LabProblem]:
+    """Return the problems of hosts for runs on them; ``state`` gets the hosts' state."""
+    problems: list[LabProblem] = []
     opened = at_once(lambda host: LabConnection.open(fleet, host), hosts.values())
     connections: dict[str, LabConnection] = {}
     for name, connection in zip(hosts, opened, strict=True):
@@ -34,7 +34,7 @@ def look_at_all(
             problems.append(_problem(name, connection))
     try:
         if not problems:
-            problems += _asked(connections, runs, found)
+            problems += _asked(connections, runs, state)
     finally:
         at_once(_removed, connections.values())
     return problems
@@ -45,14 +45,14 @@ def _removed(connection: LabConnection) -> None:
         connection.remove()
 
 
-def _problem(name: str, error: RemoteError) -> Problem:
-    fix = error.fix if isinstance(error, Unfit) else "make its SSH connection reliable"
-    return Problem(name, str(error), fix)
+def _problem(name: str, error: RemoteError) -> LabProblem:
+    fix = error.fix if isinstance(error, UnfitHost) else "make its SSH connection reliable"
+    return LabProblem(name, str(error), fix)
 
 
 def _asked(
-    connections: dict[str, LabConnection], runs: Sequence[RunSpec], found: Found
-) -> list[Problem]:
+    connections: dict[str, LabConnection], runs: Sequence[RunSpec], state: LabState
+) -> list[LabProblem]:
     machines = plan_of(runs[0]).hosts
     names = [machine.name for machine in machines]
 
@@ -61,21 +61,21 @@ def _asked(
         answer = connection.survey(_together([check.question(run, machine) for run in runs]))
         return answer, connection.remote.clock_offset(connection.host.python)
 
-    problems: list[Problem] = []
+    problems: list[LabProblem] = []
     for name, surveyed in zip(names, at_once(first, machines), strict=True):
         if isinstance(surveyed, RemoteError):
             problems.append(_problem(name, surveyed))
         else:
-            found.answers[name], found.clocks[name] = surveyed
+            state.answers[name], state.clocks[name] = surveyed
     if problems:
         return problems
     for run in runs:
-        problems += check.look(run, found)
+        problems += check.look(run, state)
     if problems:
         return problems
 
     def second(machine: LabHost) -> SurveyAnswer:
-        questions = [check.second_question(run, machine, found) for run in runs]
+        questions = [check.second_question(run, machine, state) for run in runs]
         return connections[machine.name].survey(_together(questions))
 
     answers: dict[str, SurveyAnswer] = {}
@@ -85,7 +85,7 @@ def _asked(
         else:
             answers[name] = answer
     for run in runs if not problems else ():
-        problems += check.look_again(run, found, answers)
+        problems += check.look_again(run, state, answers)
     return problems
 
 
@@ -93,24 +93,24 @@ def _together(questions: Sequence[SurveySpec]) -> SurveySpec:
     """Return one question for those of several runs."""
     return {
         "version": SPECIFICATION_VERSION,
-        "interfaces": _distinct(each["interfaces"] for each in questions),
-        "congestion": _distinct(each["congestion"] for each in questions),
-        "routes_to": _distinct(each["routes_to"] for each in questions),
-        "echoes": _distinct(each["echoes"] for each in questions),
+        "interfaces": _distinct(question["interfaces"] for question in questions),
+        "congestion": _distinct(question["congestion"] for question in questions),
+        "routes_to": _distinct(question["routes_to"] for question in questions),
+        "echoes": _distinct(question["echoes"] for question in questions),
         "ports": [
-            min(each["ports"][0] for each in questions),
-            max(each["ports"][1] for each in questions),
+            min(question["ports"][0] for question in questions),
+            max(question["ports"][1] for question in questions),
         ],
-        "udp": any(each["udp"] for each in questions),
-        "programs": _distinct(each["programs"] for each in questions),
-        "links": _distinct(each["links"] for each in questions),
-        "sysctls": _distinct(each["sysctls"] for each in questions),
+        "udp": any(question["udp"] for question in questions),
+        "programs": _distinct(question["programs"] for question in questions),
+        "links": _distinct(question["links"] for question in questions),
+        "sysctls": _distinct(question["sysctls"] for question in questions),
     }
 
 
 def _distinct(lists: Iterable[Sequence[T]]) -> list[T]:
     """Return all different elements of the lists, in their order."""
-    found: list[T] = []
+    distinct: list[T] = []
     for elements in lists:
-        found += [each for each in elements if each not in found]
-    return found
+        distinct += [element for element in elements if element not in distinct]
+    return distinct

@@ -43,13 +43,15 @@ async def round_trip(process: asyncssh.SSHClientProcess[bytes], who: object) -> 
     sent_ns, sent_wall_ns = time.monotonic_ns(), time.time_ns()
     with contextlib.suppress(BrokenPipeError):  # it has ended; its error output says why
         process.stdin.write(b"\n")
-    words = (await process.stdout.readline()).split()
+    readings = (await process.stdout.readline()).split()
     came_ns = time.monotonic_ns()
-    if len(words) != 2:
-        said = (await process.stderr.read()).decode(errors="replace").strip().splitlines()
-        raise RemoteError(f"{who}: its clock cannot be read: {said[-1] if said else 'no answer'}")
+    if len(readings) != 2:
+        error_lines = (await process.stderr.read()).decode(errors="replace").strip().splitlines()
+        raise RemoteError(
+            f"{who}: its clock cannot be read: {error_lines[-1] if error_lines else 'no answer'}"
+        )
     half_ns = (came_ns - sent_ns) // 2
-    monotonic_ns, realtime_ns = map(int, words)
+    monotonic_ns, realtime_ns = map(int, readings)
     return ClockOffset(
         monotonic_ns - sent_ns - half_ns, realtime_ns - sent_wall_ns - half_ns, half_ns + 1, sent_ns
     )

@@ -1,8 +1,8 @@
 """Access to other machines over SSH: commands, interactive programs, folders and clocks.
 
-Any thread may call these methods; one thread of a ``Fleet`` serves all connections. A command is a
-list of words, each quoted for the remote shell, so a shell never interprets a user's text. The
-other machine needs an SSH server, ``tar``, and ``python3`` for clocks.
+Any thread may call these methods; one thread of an ``SshConnections`` serves all connections. A
+command is a list of words, each quoted for the remote shell, so a shell never interprets a user's
+text. The other machine needs an SSH server, ``tar``, and ``python3`` for clocks.
 """
 
 from __future__ import annotations
@@ -43,7 +43,14 @@ from orchestrator.backends.remote.ssh_connection import (
 from orchestrator.errors import RemoteError
 
 __all__ = [
-    "Address", "ClockOffset", "Done", "Fleet", "Program", "Remote", "at_once", "files_of",
+    "Address",
+    "ClockOffset",
+    "CommandResult",
+    "RemoteMachine",
+    "RemoteProgram",
+    "SshConnections",
+    "at_once",
+    "files_of",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -57,7 +64,7 @@ _CHUNK_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
-class Done:
+class CommandResult:
     """A command's exit status (negative: the signal that ended it) and its output."""
 
     status: int
@@ -67,23 +74,23 @@ class Done:
     @property
     def error_line(self) -> str:
         """The last line of its standard error, or of its output when that is empty."""
-        for said in (self.stderr, self.stdout):
-            lines = said.decode(errors="replace").strip().splitlines()
+        for stream in (self.stderr, self.stdout):
+            lines = stream.decode(errors="replace").strip().splitlines()
             if lines:
                 return plaintext.visible(plaintext.shortened(lines[-1].strip()))
         return f"status {self.status}"
 
 
-class Fleet:
+class SshConnections:
     """Connections to machines, and the thread that serves them; a context manager."""
 
     def __init__(self, silence_s: float = SILENCE_S) -> None:
         self._silence_s = silence_s
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="ssh", daemon=True)
-        self._remotes: list[Remote] = []
+        self._remotes: list[RemoteMachine] = []
 
-    def __enter__(self) -> Fleet:
+    def __enter__(self) -> SshConnections:
         self._thread.start()
         return self
 
@@ -112,14 +119,14 @@ class Fleet:
             future.cancel()
             raise
 
-    def connect(self, address: Address) -> Remote:
+    def connect(self, address: Address) -> RemoteMachine:
         """Connect to a machine.
 
         Raises:
             RemoteError: it cannot be reached; names the machine and the reason.
         """
         connection = self.await_(connect(address, self._silence_s), None)
-        remote = Remote(self, address, connection)
+        remote = RemoteMachine(self, address, connection)
         self._remotes.append(remote)
         return remote
 
@@ -133,16 +140,16 @@ def at_once(work: Callable[[T], R], items: Iterable[T]) -> list[R | RemoteError]
         except RemoteError as error:
             return error
 
-    wanted = list(items)
-    with ThreadPoolExecutor(max(1, len(wanted))) as pool:
-        return list(pool.map(one, wanted))
+    chosen = list(items)
+    with ThreadPoolExecutor(max(1, len(chosen))) as pool:
+        return list(pool.map(one, chosen))
 
 
-class Remote:
-    """One connected machine, created by ``Fleet.connect``; any thread may use it."""
+class RemoteMachine:
+    """One connected machine, created by ``SshConnections.connect``; any thread may use it."""
 
     def __init__(
-        self, fleet: Fleet, address: Address, connection: asyncssh.SSHClientConnection
+        self, fleet: SshConnections, address: Address, connection: asyncssh.SSHClientConnection
     ) -> None:
         self.address = address
         self._fleet, self._connection = fleet, connection
@@ -153,74 +160,74 @@ class Remote:
 
     def run(
         self,
-        words: Sequence[str],
+        command: Sequence[str],
         *,
         stdin: bytes = b"",
         root: bool = False,
         timeout_s: float = COMMAND_S,
-    ) -> Done:
+    ) -> CommandResult:
         """Run a command to its end, with ``stdin`` as its standard input.
 
         Raises:
             RemoteError: the connection was lost, or the command takes longer than ``timeout_s``.
         """
-        words = self._words(words, root)
+        command = self._words(command, root)
 
-        async def ran() -> Done:
-            process = await self._connection.create_process(shlex.join(words), encoding=None)
+        async def ran() -> CommandResult:
+            process = await self._connection.create_process(shlex.join(command), encoding=None)
             async with process:
                 done = await process.communicate(stdin or None)
-            return Done(_status(process), _bytes(done[0]), _bytes(done[1]))
+            return CommandResult(_status(process), _bytes(done[0]), _bytes(done[1]))
 
-        return self._do(ran(), f"`{shlex.join(words)}`", timeout_s)
+        return self._do(ran(), f"`{shlex.join(command)}`", timeout_s)
 
     def require(
         self,
-        words: Sequence[str],
+        command: Sequence[str],
         *,
         stdin: bytes = b"",
         root: bool = False,
         timeout_s: float = COMMAND_S,
     ) -> bytes:
         """Run a command as ``run`` does; return its output, RemoteError when it fails."""
-        done = self.run(words, stdin=stdin, root=root, timeout_s=timeout_s)
+        done = self.run(command, stdin=stdin, root=root, timeout_s=timeout_s)
         if done.status:
-            raise RemoteError(f"{self.address}: `{shlex.join(words)}` failed: {done.error_line}")
+            raise RemoteError(f"{self.address}: `{shlex.join(command)}` failed: {done.error_line}")
         return done.stdout
 
     def start(
         self,
-        words: Sequence[str],
+        command: Sequence[str],
         on_line: Callable[[bytes], None],
         ended: Callable[[int | None], None],
         *,
         root: bool = False,
-    ) -> Program:
+    ) -> RemoteProgram:
         """Start a program that exchanges lines with this process.
 
         Args:
-            words: its command line.
+            command: its command line.
             on_line: called with each line of its output, without the end of the line.
             ended: called once at its end with its exit status, or None when the connection was
                 lost. The fleet's thread makes both calls, so they must return quickly.
             root: whether it runs as root.
         """
-        words = self._words(words, root)
+        command = self._words(command, root)
 
         async def started() -> asyncssh.SSHClientProcess[bytes]:
-            return await self._connection.create_process(shlex.join(words), encoding=None)
+            return await self._connection.create_process(shlex.join(command), encoding=None)
 
-        process = self._do(started(), f"`{shlex.join(words)}`", COMMAND_S)
-        return Program(self._fleet, process, on_line, ended)
+        process = self._do(started(), f"`{shlex.join(command)}`", COMMAND_S)
+        return RemoteProgram(self._fleet, process, on_line, ended)
 
-    def put(self, files: Iterable[tuple[Path, str]], place: str, *, root: bool = False) -> None:
+    def put(self, files: Iterable[tuple[Path, str]], folder: str, *, root: bool = False) -> None:
         """Copy files, given as (path here, relative name there), into an existing folder there."""
-        words = ["tar", "--extract", "--no-same-owner", "--file=-", f"--directory={place}"]
-        self.require(words, stdin=pack(files), root=root)
+        command = ["tar", "--extract", "--no-same-owner", "--file=-", f"--directory={folder}"]
+        self.require(command, stdin=pack(files), root=root)
 
     def fetch(
         self,
-        place: str,
+        remote_folder: str,
         folder: Path,
         *,
         root: bool = False,
@@ -233,27 +240,31 @@ class Remote:
             RemoteError: also when the folder holds anything but regular files and folders, or more
                 than ``most_bytes``.
         """
-        words = self._words(["tar", "--create", "--file=-", f"--directory={place}", "."], root)
+        command = self._words(
+            ["tar", "--create", "--file=-", f"--directory={remote_folder}", "."], root
+        )
         folder.mkdir(parents=True)
         archive = folder.with_name(folder.name + ".tar")
 
         async def fetched() -> None:
-            process = await self._connection.create_process(shlex.join(words), encoding=None)
+            process = await self._connection.create_process(shlex.join(command), encoding=None)
             async with process:
                 process.stdin.write_eof()
                 with archive.open("wb") as file:
                     while chunk := await process.stdout.read(_CHUNK_BYTES):
                         file.write(chunk)
                         if file.tell() > most_bytes + SPARE_BYTES:
-                            raise RemoteError(f"{self.address}: {too_much(place, most_bytes)}")
+                            raise RemoteError(
+                                f"{self.address}: {too_much(remote_folder, most_bytes)}"
+                            )
                 stderr = await process.stderr.read()
                 await process.wait_closed()
             if _status(process):
-                said = Done(_status(process), b"", stderr).error_line
-                raise RemoteError(f"{self.address}: cannot send {place}: {said}")
+                said = CommandResult(_status(process), b"", stderr).error_line
+                raise RemoteError(f"{self.address}: cannot send {remote_folder}: {said}")
 
         try:
-            self._do(fetched(), f"the files of {place}", timeout_s)
+            self._do(fetched(), f"the files of {remote_folder}", timeout_s)
             unpack(archive, folder, self.address, most_bytes)
         finally:
             archive.unlink(missing_ok=True)
@@ -262,10 +273,10 @@ class Remote:
         self, python: str = "/usr/bin/python3", rounds: int = clocks.ROUNDS
     ) -> ClockOffset:
         """Measure how far its clocks are ahead of ours, by the shortest of several round trips."""
-        words = self._words([python, "-c", clocks.READER], False)
+        command = self._words([python, "-c", clocks.READER], False)
 
         async def measured() -> ClockOffset:
-            process = await self._connection.create_process(shlex.join(words), encoding=None)
+            process = await self._connection.create_process(shlex.join(command), encoding=None)
             async with process:
                 best = [await clocks.round_trip(process, self.address) for _round in range(rounds)]
                 process.stdin.write_eof()
@@ -273,8 +284,8 @@ class Remote:
 
         return self._do(measured(), "reading its clock", COMMAND_S)
 
-    def _words(self, words: Sequence[str], root: bool) -> list[str]:
-        return ["sudo", "-n", "--", *words] if root and self.address.root_by_sudo else [*words]
+    def _words(self, command: Sequence[str], root: bool) -> list[str]:
+        return ["sudo", "-n", "--", *command] if root and self.address.root_by_sudo else [*command]
 
     def _do(self, coroutine: Coroutine[Any, Any, T], what: str, timeout_s: float) -> T:
         try:
@@ -286,12 +297,12 @@ class Remote:
             raise RemoteError(f"{self.address}: lost during {what}: {reason(error)}") from None
 
 
-class Program:
-    """A program that runs on another machine; see ``Remote.start``."""
+class RemoteProgram:
+    """A program that runs on another machine; see ``RemoteMachine.start``."""
 
     def __init__(
         self,
-        fleet: Fleet,
+        fleet: SshConnections,
         process: asyncssh.SSHClientProcess[bytes],
         on_line: Callable[[bytes], None],
         ended: Callable[[int | None], None],
@@ -364,5 +375,5 @@ def _status(process: asyncssh.SSHClientProcess[bytes]) -> int:
     return process.returncode
 
 
-def _bytes(said: bytes | str | None) -> bytes:
-    return said.encode() if isinstance(said, str) else said or b""
+def _bytes(output: bytes | str | None) -> bytes:
+    return output.encode() if isinstance(output, str) else output or b""

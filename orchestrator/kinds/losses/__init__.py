@@ -9,8 +9,8 @@ from typing import Annotated, ClassVar
 from orchestrator.intervals import Interval, binomial
 from orchestrator.kinds.fields import Directional, Strict
 from orchestrator.kinds.registry import Kinds
-from orchestrator.protocol.chosen import ChosenPackets
-from orchestrator.protocol.netem import (
+from orchestrator.protocol.links.chosen import ChosenPackets
+from orchestrator.protocol.links.netem import (
     IndependentLoss,
     Loss,
     chance_threshold,

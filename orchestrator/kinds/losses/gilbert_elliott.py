@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from orchestrator.intervals import Interval
 from orchestrator.kinds.fields import Chance, Probability
 from orchestrator.kinds.losses import LossSpec
-from orchestrator.protocol.netem import GilbertElliottLoss
+from orchestrator.protocol.links.netem import GilbertElliottLoss
 
 Matrix = tuple[float, float, float, float]
 

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from orchestrator.kinds.fields import Chance
 from orchestrator.kinds.losses import LossSpec
-from orchestrator.protocol.netem import IndependentLoss
+from orchestrator.protocol.links.netem import IndependentLoss
 
 
 class Independent(LossSpec):

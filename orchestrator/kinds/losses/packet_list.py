@@ -9,22 +9,22 @@ from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema, mod
 
 from orchestrator.kinds.fields import located
 from orchestrator.kinds.losses import LossSpec
-from orchestrator.protocol.chosen import MOST_NUMBER, MOST_RANGES, ChosenPackets, text
-from orchestrator.protocol.netem import IndependentLoss
+from orchestrator.protocol.links.chosen import MOST_NUMBER, MOST_RANGES, ChosenPackets, text
+from orchestrator.protocol.links.netem import IndependentLoss
 from orchestrator.units import shown
 
 _FORM = re.compile(r"(\d{1,10})(?:-(\d{1,10}))?", re.ASCII)
 
 
-class Numbers(NamedTuple):
+class PacketRange(NamedTuple):
     """The numbers of packets in a row, both ends included."""
 
     first: int
     last: int
 
 
-def _numbers(value: Any) -> Numbers:
-    if isinstance(value, Numbers):
+def _numbers(value: Any) -> PacketRange:
+    if isinstance(value, PacketRange):
         return value
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise ValueError(f"{shown(value)} is no packet's number: write 7, or a range such as 20-25")
@@ -38,15 +38,15 @@ def _numbers(value: Any) -> Numbers:
         raise ValueError(f"ends before it begins: write {last}-{first}")
     if last > MOST_NUMBER:
         raise ValueError(f"a packet's number may be {MOST_NUMBER} at most")
-    return Numbers(first, last)
+    return PacketRange(first, last)
 
 
-def _written(numbers: Numbers) -> int | str:
+def _written(numbers: PacketRange) -> int | str:
     return numbers.first if numbers.first == numbers.last else text((numbers,))
 
 
 PacketNumbers = Annotated[
-    Numbers,
+    PacketRange,
     PlainValidator(_numbers),
     PlainSerializer(_written, when_used="json"),
     WithJsonSchema(

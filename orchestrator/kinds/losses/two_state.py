@@ -10,7 +10,7 @@ from pydantic import Field
 
 from orchestrator.kinds.fields import Chance, Duration, Probability
 from orchestrator.kinds.losses import LossSpec
-from orchestrator.protocol.netem import IndependentLoss
+from orchestrator.protocol.links.netem import IndependentLoss
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 
 

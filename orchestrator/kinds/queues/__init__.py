@@ -11,8 +11,8 @@ from pydantic import AfterValidator, Field
 
 from orchestrator.kinds.fields import Chance, Directional, QueueLimit, Size, Strict
 from orchestrator.kinds.registry import Kinds
-from orchestrator.protocol.frames import FRAME_BYTES
-from orchestrator.protocol.qdisc import Qdisc, Statistic
+from orchestrator.protocol.links.frames import FRAME_BYTES
+from orchestrator.protocol.links.qdisc import Qdisc, Statistic
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.units import LIMIT_MAX, Limit, format_time
 
@@ -28,7 +28,7 @@ class QueueFault(ValueError):
 
 
 @dataclass(frozen=True)
-class Sized:
+class SizedLimit:
     """A queue's limit in packets or bytes, for a known link; exactly one of the two is set.
 
     ``rate_bps`` is the link's rate on the link layer, ``frame_bytes`` its full frame. ``measure``
@@ -40,7 +40,7 @@ class Sized:
     limit_packets: int | None = None
     limit_bytes: int | None = None
     frame_bytes: int = FRAME_BYTES
-    measure: Callable[[Limit], Sized] | None = field(default=None, compare=False, repr=False)
+    measure: Callable[[Limit], SizedLimit] | None = field(default=None, compare=False, repr=False)
 
     @property
     def packets(self) -> int:
@@ -86,7 +86,7 @@ class QueueSpec(Strict, ABC):
     )
 
     @abstractmethod
-    def qdisc(self, sized: Sized) -> Qdisc:
+    def qdisc(self, sized: SizedLimit) -> Qdisc:
         """Return the kernel's settings.
 
         Raises:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pydantic import Field
 
 from orchestrator.kinds.fields import Duration, Strict, Time
-from orchestrator.kinds.queues import Sized, microseconds
-from orchestrator.protocol.qdisc import Setting
+from orchestrator.kinds.queues import SizedLimit, microseconds
+from orchestrator.protocol.links.qdisc import Setting
 
 # The first numbers of TCA_CODEL_* and TCA_FQ_CODEL_* are the same.
 _TARGET, _LIMIT, _INTERVAL, _ECN = (1,), (2,), (3,), (4,)
@@ -27,7 +27,7 @@ class CodelFields(Strict):
 
 
 def codel_settings(
-    fields: CodelFields, sized: Sized, ecn: bool, ce_threshold: int
+    fields: CodelFields, sized: SizedLimit, ecn: bool, ce_threshold: int
 ) -> tuple[Setting, ...]:
     """Return the settings; the number of the attribute ``ce_threshold`` depends on the kind."""
     settings = (

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from orchestrator.kinds.fields import Duration, Strict
 from orchestrator.kinds.queues import QueueFault, microseconds
-from orchestrator.protocol.qdisc import Setting
+from orchestrator.protocol.links.qdisc import Setting
 from orchestrator.units import format_time
 
 _TICK_NS = 64  # PSCHED_SHIFT 6

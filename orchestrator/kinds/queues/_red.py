@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from orchestrator.kinds.queues import QueueFault, Sized, app_statistic
-from orchestrator.protocol.qdisc import Qdisc, Setting, Statistic
+from orchestrator.kinds.queues import QueueFault, SizedLimit, app_statistic
+from orchestrator.protocol.links.qdisc import Qdisc, Setting, Statistic
 
 ECN, HARDDROP, ADAPTATIVE, NODROP = 1, 2, 4, 8  # TC_RED_*
 PARAMETERS, TABLE, PROBABILITY, FLAGS = (1,), (2,), (3,), (4,)  # TCA_RED_*
@@ -18,7 +18,7 @@ _MOST_CELL_LOG = 24  # 255 << Scell_log is kept in 32 bits
 
 
 @dataclass(frozen=True)
-class Lengths:
+class RedLengths:
     """RED's limit and thresholds in link-layer bytes, and the average's weight 2^-``weight_log``.
 
     Idle times are counted in transmission times of a packet of ``packet_bytes``.
@@ -63,7 +63,7 @@ def weight_log(weight: float) -> int:
 
 
 def parameters(
-    sized: Sized, lengths: Lengths, probability: float, flags: int, reads: int | None = None
+    sized: SizedLimit, lengths: RedLengths, probability: float, flags: int, reads: int | None = None
 ) -> tuple[Setting, ...]:
     """Return the settings of struct tc_red_qopt and the table for idle times.
 

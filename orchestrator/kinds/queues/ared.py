@@ -8,18 +8,18 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.kinds.fields import Duration, QueueLimit, Size
-from orchestrator.kinds.queues import QueueFault, QueueSpec, Sized
+from orchestrator.kinds.queues import QueueFault, QueueSpec, SizedLimit
 from orchestrator.kinds.queues._red import (
     ADAPTATIVE,
     ECN,
     HARDDROP,
     PROBABILITY,
-    Lengths,
+    RedLengths,
     parameters,
     red,
     weight_log,
 )
-from orchestrator.protocol.qdisc import Qdisc, Setting, Statistic
+from orchestrator.protocol.links.qdisc import Qdisc, Setting, Statistic
 
 _TCA_OPTIONS = 2
 _LEAST_PACKETS = 5
@@ -66,7 +66,7 @@ class AdaptiveRed(QueueSpec):
         default=False, description="with ecn: above `max` drop ECN-capable packets too"
     )
 
-    def qdisc(self, sized: Sized) -> Qdisc:
+    def qdisc(self, sized: SizedLimit) -> Qdisc:
         """Return the settings of sch_red and what struct tc_red_xstats counts."""
         if self.harddrop and not self.ecn:
             raise QueueFault("harddrop", "harddrop needs `ecn: true`")
@@ -79,7 +79,7 @@ class AdaptiveRed(QueueSpec):
         present = Statistic("probability", "2^-32", (((_TCA_OPTIONS, *PROBABILITY), 0),))
         return red(settings, present)
 
-    def _lengths(self, sized: Sized) -> Lengths:
+    def _lengths(self, sized: SizedLimit) -> RedLengths:
         if self.min is None:
             half_target = int(self.target / 2 * sized.rate_bps / 8)
             minimum = max(_LEAST_PACKETS * sized.frame_bytes, half_target)
@@ -91,4 +91,4 @@ class AdaptiveRed(QueueSpec):
             log = max(0, round(-math.log2(-math.expm1(-1 / frames_per_s))))
         else:
             log = weight_log(self.weight)
-        return Lengths(sized.size_bytes, minimum, maximum, log, self.packet or sized.frame_bytes)
+        return RedLengths(sized.size_bytes, minimum, maximum, log, self.packet or sized.frame_bytes)

@@ -12,11 +12,11 @@ from orchestrator.kinds.queues import (
     TCA_STATS_APP,
     QueueFault,
     QueueSpec,
-    Sized,
+    SizedLimit,
     microseconds,
 )
-from orchestrator.protocol.frames import FRAME_BYTES
-from orchestrator.protocol.qdisc import Qdisc, Setting, Statistic
+from orchestrator.protocol.links.frames import FRAME_BYTES
+from orchestrator.protocol.links.qdisc import Qdisc, Setting, Statistic
 from orchestrator.units import LIMIT_MAX, Limit
 
 # TCA_CAKE_*
@@ -61,7 +61,7 @@ class Cake(QueueSpec):
         default="off", description="drop ACKs that a later ACK makes redundant"
     )
 
-    def qdisc(self, sized: Sized) -> Qdisc:
+    def qdisc(self, sized: SizedLimit) -> Qdisc:
         """Return the settings of sch_cake and what its one tin counts."""
         frame_bytes = _MEMORY_OF_A_FRAME_BYTES + max(0, sized.frame_bytes - FRAME_BYTES)
         memory_bytes = sized.packets * frame_bytes

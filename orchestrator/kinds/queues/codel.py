@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from orchestrator.kinds.fields import QueueLimit
-from orchestrator.kinds.queues import QueueSpec, Sized, app_statistic
+from orchestrator.kinds.queues import QueueSpec, SizedLimit, app_statistic
 from orchestrator.kinds.queues._codel import CodelFields, codel_settings
-from orchestrator.protocol.qdisc import Qdisc
+from orchestrator.protocol.links.qdisc import Qdisc
 from orchestrator.units import Limit
 
 _CE_THRESHOLD = 5  # TCA_CODEL_CE_THRESHOLD
@@ -31,7 +31,7 @@ class Codel(CodelFields, QueueSpec):
     )
     ecn: bool = Field(default=False, description="mark ECN-capable packets instead of dropping")
 
-    def qdisc(self, sized: Sized) -> Qdisc:
+    def qdisc(self, sized: SizedLimit) -> Qdisc:
         """Return the settings of sch_codel and what struct tc_codel_xstats counts."""
         return Qdisc(
             "codel",

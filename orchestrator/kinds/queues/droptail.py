@@ -6,8 +6,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from orchestrator.kinds.queues import QueueSpec, Sized
-from orchestrator.protocol.qdisc import Qdisc, Setting
+from orchestrator.kinds.queues import QueueSpec, SizedLimit
+from orchestrator.protocol.links.qdisc import Qdisc, Setting
 
 
 class DropTail(QueueSpec):
@@ -15,7 +15,7 @@ class DropTail(QueueSpec):
 
     kind: Literal["droptail"] = Field(default="droptail", description="first in, first out")
 
-    def qdisc(self, sized: Sized) -> Qdisc:
+    def qdisc(self, sized: SizedLimit) -> Qdisc:
         """Return the kernel's fifo of exactly so many packets or bytes (net/sched/sch_fifo.c)."""
         if sized.limit_packets is not None:
             return Qdisc("pfifo", (Setting("limit_packets", (), sized.limit_packets),))

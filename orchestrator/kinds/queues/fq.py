@@ -7,8 +7,8 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.kinds.fields import QueueLimit
-from orchestrator.kinds.queues import Quantum, QueueSpec, Sized, app_statistic
-from orchestrator.protocol.qdisc import Qdisc, Setting
+from orchestrator.kinds.queues import Quantum, QueueSpec, SizedLimit, app_statistic
+from orchestrator.protocol.links.qdisc import Qdisc, Setting
 from orchestrator.units import LIMIT_MAX, Limit
 
 # TCA_FQ_*
@@ -41,7 +41,7 @@ class Fq(QueueSpec):
         "default",
     )
 
-    def qdisc(self, sized: Sized) -> Qdisc:
+    def qdisc(self, sized: SizedLimit) -> Qdisc:
         """Return the settings of sch_fq and what struct tc_fq_qd_stats counts."""
         initial_bytes = self.initial_quantum or 10 * sized.frame_bytes
         return Qdisc(

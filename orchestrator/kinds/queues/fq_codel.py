@@ -7,9 +7,9 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from orchestrator.kinds.fields import QueueLimit
-from orchestrator.kinds.queues import Quantum, QueueFault, QueueSpec, Sized, app_statistic
+from orchestrator.kinds.queues import Quantum, QueueFault, QueueSpec, SizedLimit, app_statistic
 from orchestrator.kinds.queues._codel import CodelFields, codel_settings
-from orchestrator.protocol.qdisc import Qdisc, Setting
+from orchestrator.protocol.links.qdisc import Qdisc, Setting
 from orchestrator.units import Limit
 
 _FLOWS, _QUANTUM, _CE_THRESHOLD, _MEMORY_LIMIT = 5, 6, 7, 9  # TCA_FQ_CODEL_*
@@ -41,7 +41,7 @@ class FqCodel(CodelFields, QueueSpec):
     )
     ecn: bool = Field(default=True, description="mark ECN-capable packets instead of dropping")
 
-    def qdisc(self, sized: Sized) -> Qdisc:
+    def qdisc(self, sized: SizedLimit) -> Qdisc:
         """Return the settings of sch_fq_codel and what struct tc_fq_codel_qd_stats counts."""
         memory_bytes = max(_DEFAULT_MEMORY_BYTES, sized.packets * _MEMORY_OF_A_PACKET_BYTES)
         if memory_bytes > _MOST_MEMORY_BYTES:

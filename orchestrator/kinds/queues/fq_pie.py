@@ -7,9 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.kinds.fields import QueueLimit
-from orchestrator.kinds.queues import Quantum, QueueSpec, Sized, app_statistic
+from orchestrator.kinds.queues import Quantum, QueueSpec, SizedLimit, app_statistic
 from orchestrator.kinds.queues._pie import PieFields, pie_settings
-from orchestrator.protocol.qdisc import Qdisc, Setting
+from orchestrator.protocol.links.qdisc import Qdisc, Setting
 from orchestrator.units import Limit
 
 _LIMIT, _FLOWS, _TARGET, _TUPDATE, _QUANTUM, _ECN_PROB, _ECN = 1, 2, 3, 4, 7, 9, 10  # TCA_FQ_PIE_*
@@ -41,7 +41,7 @@ class FqPie(PieFields, QueueSpec):
         description="up to this drop probability, in percent, ECN-capable packets are marked",
     )
 
-    def qdisc(self, sized: Sized) -> Qdisc:
+    def qdisc(self, sized: SizedLimit) -> Qdisc:
         """Return the settings of sch_fq_pie and what struct tc_fq_pie_xstats counts."""
         return Qdisc(
             "fq_pie",

@@ -7,9 +7,9 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.kinds.fields import QueueLimit
-from orchestrator.kinds.queues import QueueSpec, Sized, app_statistic
+from orchestrator.kinds.queues import QueueSpec, SizedLimit, app_statistic
 from orchestrator.kinds.queues._pie import PieFields, pie_settings
-from orchestrator.protocol.qdisc import Qdisc, Setting
+from orchestrator.protocol.links.qdisc import Qdisc, Setting
 from orchestrator.units import Limit
 
 _TARGET, _LIMIT, _TUPDATE, _ECN = 1, 2, 3, 6  # TCA_PIE_*
@@ -27,7 +27,7 @@ class Pie(PieFields, QueueSpec):
         description="largest number of packets; other units are converted to full-size frames",
     )
 
-    def qdisc(self, sized: Sized) -> Qdisc:
+    def qdisc(self, sized: SizedLimit) -> Qdisc:
         """Return the settings of sch_pie and what struct tc_pie_xstats counts."""
         return Qdisc(
             "pie",

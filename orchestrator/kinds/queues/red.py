@@ -7,19 +7,19 @@ from typing import Literal
 from pydantic import Field
 
 from orchestrator.kinds.fields import QueueLimit, Size
-from orchestrator.kinds.queues import QueueFault, QueueSpec, Sized, SomeChance
+from orchestrator.kinds.queues import QueueFault, QueueSpec, SizedLimit, SomeChance
 from orchestrator.kinds.queues._red import (
     ECN,
     FLAGS,
     HARDDROP,
     NODROP,
     PROBABILITY,
-    Lengths,
+    RedLengths,
     parameters,
     red,
     weight_log,
 )
-from orchestrator.protocol.qdisc import Qdisc, Setting
+from orchestrator.protocol.links.qdisc import Qdisc, Setting
 
 _SUPPORTED = 15  # TC_RED_SUPPORTED_FLAGS of net/sched/sch_red.c
 
@@ -63,12 +63,12 @@ class Red(QueueSpec):
         default=False, description="with ecn: let packets that are not ECN-capable pass"
     )
 
-    def qdisc(self, sized: Sized) -> Qdisc:
+    def qdisc(self, sized: SizedLimit) -> Qdisc:
         """Return the settings of sch_red and what struct tc_red_xstats counts."""
         for key in ("harddrop", "nodrop"):
             if getattr(self, key) and not self.ecn:
                 raise QueueFault(key, f"{key} needs `ecn: true`")
-        lengths = Lengths(
+        lengths = RedLengths(
             sized.size_bytes,
             sized.length_bytes("min", self.min),
             sized.length_bytes("max", self.max),

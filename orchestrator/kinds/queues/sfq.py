@@ -7,8 +7,8 @@ from typing import ClassVar, Literal
 from pydantic import Field, field_validator
 
 from orchestrator.kinds.fields import QueueLimit, Time
-from orchestrator.kinds.queues import Quantum, QueueFault, QueueSpec, Sized
-from orchestrator.protocol.qdisc import Qdisc, Setting
+from orchestrator.kinds.queues import Quantum, QueueFault, QueueSpec, SizedLimit
+from orchestrator.protocol.links.qdisc import Qdisc, Setting
 from orchestrator.units import Limit
 
 _MAX_DEPTH, _MAX_FLOWS = 127, 65408  # SFQ_MAX_DEPTH, SFQ_MAX_FLOWS
@@ -67,7 +67,7 @@ class Sfq(QueueSpec):
             raise ValueError("the kernel takes whole seconds, up to 99 days")
         return perturb_s
 
-    def qdisc(self, sized: Sized) -> Qdisc:
+    def qdisc(self, sized: SizedLimit) -> Qdisc:
         """Return the settings of sch_sfq."""
         flows = min(self.flows, self.divisor)
         if not 2 <= sized.packets <= self.depth * flows:

@@ -20,7 +20,7 @@ Connections = Literal["one", "sequential", "many"]
 
 
 @dataclass(frozen=True)
-class Segment:
+class TcpSegment:
     """A full TCP segment: its payload, and its headers on the link layer."""
 
     payload_bytes: int
@@ -32,7 +32,7 @@ class Segment:
         return self.payload_bytes / (self.payload_bytes + self.headers_bytes)
 
 
-FULL_SEGMENT = Segment(1448, 66)
+FULL_SEGMENT = TcpSegment(1448, 66)
 
 LEAST_JUMBO_SEGMENTS = 5
 """Least exact window in segments, if these are larger than an MTU of 1500 allows.
@@ -56,7 +56,7 @@ class Load:
     """
 
     rate: LinkRate
-    wire_bytes: Callable[[Segment], float]
+    wire_bytes: Callable[[TcpSegment], float]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Demand:
 
 
 @dataclass(frozen=True)
-class Part:
+class TrafficPart:
     """One of the flows of a traffic source.
 
     Attributes:
@@ -118,9 +118,9 @@ class TrafficSpec(Strict, ABC):
     def demand(self) -> Demand:
         """Return what the end points must do."""
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[TrafficPart]:
         """Return the flows of the source; by default one."""
-        return [Part(self.demand())]
+        return [TrafficPart(self.demand())]
 
 
 TRAFFIC: Kinds[TrafficSpec] = Kinds(

@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field
 from orchestrator.kinds.fields import LinkRate, Size, Strict
 from orchestrator.kinds.traffic import Demand
 from orchestrator.protocol.engine_parameters import UdpTraffic
-from orchestrator.protocol.frames import (
+from orchestrator.protocol.links.frames import (
     DEFAULT_MTU_BYTES,
     IPV4_BYTES,
     MOST_MTU_BYTES,

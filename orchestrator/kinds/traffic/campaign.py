@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from orchestrator.kinds.congestion_control import Congestion
 from orchestrator.kinds.distributions import fixed
 from orchestrator.kinds.fields import Duration, Size, Time, located
-from orchestrator.kinds.traffic import Demand, Part, TrafficSpec
+from orchestrator.kinds.traffic import Demand, TrafficPart, TrafficSpec
 from orchestrator.kinds.traffic._tcp import Windowed
 from orchestrator.kinds.traffic.onoff import onoff_demand
 from orchestrator.protocol.units import nanoseconds
@@ -62,10 +62,10 @@ class Campaign(Windowed, TrafficSpec):
             period_bytes=self.size_bytes,
         )
 
-    def parts(self) -> list[Part]:
+    def parts(self) -> list[TrafficPart]:
         """Return a flow for each control, which begins with its first turn."""
         return [
-            Part(
+            TrafficPart(
                 self.demand(),
                 control.name,
                 control,

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from orchestrator.kinds.distributions import Counts, Durations, Sizes
 from orchestrator.kinds.fields import Frequency, LinkRate, located
-from orchestrator.kinds.traffic import Demand, Load, Segment, TrafficSpec
+from orchestrator.kinds.traffic import Demand, Load, TcpSegment, TrafficSpec
 from orchestrator.kinds.traffic._exchanges import exchanges
 from orchestrator.kinds.traffic._tcp import Windowed
 
@@ -84,7 +84,7 @@ class Web(Windowed, TrafficSpec):
             raise located(problems)
         return self
 
-    def wire_bytes(self, segment: Segment) -> float:
+    def wire_bytes(self, segment: TcpSegment) -> float:
         """Return the mean of the link-layer bytes of a session from the server, without loss."""
         step, segments, number = segment.payload_bytes, 0.0, 0
         while (chance := self.response.chance_of(step * number + 1)) > 1e-12:

@@ -51,14 +51,14 @@ def _enter(given: str, output: str) -> None:
     code = os.path.abspath(f"{__file__}/../../../..")
     # Mounted by descriptors: the mounts at /run and /tmp may hide the paths.
     places = {INPUT: given, OUTPUT: output, code: code}
-    held = {place: os.open(path, os.O_PATH) for place, path in places.items()}
-    for place in ("/run", "/tmp"):
-        system.mount("tmpfs", place, "tmpfs")
-    for place, descriptor in held.items():
-        if not os.path.isdir(place):
-            os.makedirs(place)
+    held = {mount_point: os.open(path, os.O_PATH) for mount_point, path in places.items()}
+    for mount_point in ("/run", "/tmp"):
+        system.mount("tmpfs", mount_point, "tmpfs")
+    for mount_point, descriptor in held.items():
+        if not os.path.isdir(mount_point):
+            os.makedirs(mount_point)
             bind = f"/proc/self/fd/{descriptor}"
-            system.mount(bind, place, "none", system.MS_BIND)
+            system.mount(bind, mount_point, "none", system.MS_BIND)
         os.close(descriptor)
     system.set_read_only(OUTPUT, False)
     system.mount("proc", "/proc", "proc")

@@ -84,8 +84,8 @@ def loaded(spec: TestbedSpec, given: str) -> Iterator[dict[str, dict[str, Any]]]
         os.path.basename(path).removesuffix(".ko"): path
         for path in glob.glob(f"{given}/modules/*.ko")
     }
-    wanted = [name for name in sorted(needed(spec)) if name not in own and not is_there(name)]
-    for name in wanted:
+    missing = [name for name in sorted(needed(spec)) if name not in own and not is_there(name)]
+    for name in missing:
         _modprobe(name)
     with contextlib.ExitStack() as undone:
         for module in spec["modules"]:
@@ -102,10 +102,10 @@ def loaded(spec: TestbedSpec, given: str) -> Iterator[dict[str, dict[str, Any]]]
 
 
 def _modprobe(name: str) -> None:
-    words = ["modprobe", name]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    command = ["modprobe", name]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"{' '.join(words)}: {done.stderr.strip()}")
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip()}")
 
 
 def _load_own(path: str, name: str) -> None:
@@ -189,12 +189,12 @@ def _write(path: str, text: str) -> None:
 def _described(name: str) -> dict[str, Any]:
     """Return the version and the parameters of a loaded module, as the machine has them."""
     folder = f"{SYSFS}/{name.replace('-', '_')}"
-    found = {}
+    description = {}
     for key in ("version", "srcversion", "taint"):
         with contextlib.suppress(FileNotFoundError), open(f"{folder}/{key}") as file:
-            found[key] = file.read().strip()
+            description[key] = file.read().strip()
     parameters = {}
     for path in sorted(glob.glob(f"{folder}/parameters/*")):
         with contextlib.suppress(OSError), open(path) as file:
             parameters[os.path.basename(path)] = file.read().strip()
-    return {**found, "parameters": parameters}
+    return {**description, "parameters": parameters}

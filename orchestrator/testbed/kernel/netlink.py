@@ -62,22 +62,22 @@ def u32(kind: int, value: int) -> bytes:
     return attribute(kind, struct.pack("=I", value))
 
 
-def u64(kind: int, value: int) -> bytes:
-    """Return an attribute of eight bytes."""
-    return attribute(kind, struct.pack("=Q", value))
-
-
 def parse_attributes(data: bytes, offset: int = 0, end: int | None = None) -> dict[int, bytes]:
     """Return {type: payload} of the attributes in ``data[offset:end]``."""
-    found = {}
-    end = len(data) if end is None else end
+    spans = attribute_spans(data, offset, len(data) if end is None else end)
+    return {kind: data[start:stop] for kind, (start, stop) in spans.items()}
+
+
+def attribute_spans(data: bytes, offset: int, end: int) -> dict[int, tuple[int, int]]:
+    """Return {type: (start, end of its payload)} of the attributes in ``data[offset:end]``."""
+    spans = {}
     while offset + 4 <= end:
         length, kind = _ATTRIBUTE.unpack_from(data, offset)
         if length < 4:
             break
-        found[kind & NLA_TYPE_MASK] = data[offset + 4 : offset + length]
+        spans[kind & NLA_TYPE_MASK] = (offset + 4, offset + length)
         offset += (length + 3) & ~3
-    return found
+    return spans
 
 
 class Netlink:
@@ -224,5 +224,5 @@ def _extended_reason(data: bytes, flags: int, start: int, end: int) -> str:
     offset = start + 4 + 16
     if not flags & 0x100:  # not NLM_F_CAPPED: the request follows whole
         offset = start + 4 + ((struct.unpack_from("=I", data, start + 4)[0] + 3) & ~3)
-    words = parse_attributes(data, offset, end).get(1, b"")
-    return bytes(words).rstrip(b"\0").decode(errors="replace")
+    message = parse_attributes(data, offset, end).get(1, b"")
+    return bytes(message).rstrip(b"\0").decode(errors="replace")

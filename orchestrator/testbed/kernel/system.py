@@ -10,6 +10,8 @@ import signal
 import struct
 import time
 
+from orchestrator.protocol.reports.console import WARNING_LEVEL
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from collections.abc import Iterator
@@ -33,6 +35,7 @@ _SOFTIRQ_RANK, _BED_RANK, _WAITING_RANK, _POLLING_RANK = 4, 3, 2, 1
 _TURN_MS = 4
 """Polling programs take turns of a tick of the kernel's clock (HZ is 250)."""
 
+_CONSOLE_LEVEL = 8  # SYSLOG_ACTION_CONSOLE_LEVEL
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
@@ -109,6 +112,22 @@ def unload_module(name: str) -> None:
     _checked(_libc.syscall(*arguments), f"unload module {name}")
 
 
+def show_warnings_only(mark: str) -> None:
+    """Let the console show the kernel's warnings and worse from now on, with a mark before them."""
+    action = ctypes.c_int(_CONSOLE_LEVEL)
+    _checked(_libc.klogctl(action, None, WARNING_LEVEL + 1), "console level")
+    mark_console(mark)
+
+
+def mark_console(mark: str) -> None:
+    """Write a line to the kernel's log, which the console shows."""
+    descriptor = os.open("/dev/kmsg", os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(descriptor, f"<{WARNING_LEVEL}>{mark}\n".encode())
+    finally:
+        os.close(descriptor)
+
+
 def power_off() -> None:
     """End the guest at once. Returns only when the caller may not do so."""
     os.sync()
@@ -140,8 +159,8 @@ def prefer_softirqs() -> None:
     for number in sorted(int(name) for name in os.listdir("/proc") if name.isdigit()):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             with open(f"/proc/{number}/comm") as comm:
-                found = comm.read() == "ksoftirqd/0\n"
-            if found:  # of the only processor
+                is_softirq_thread = comm.read() == "ksoftirqd/0\n"
+            if is_softirq_thread:  # of the only processor
                 os.sched_setscheduler(number, os.SCHED_FIFO, os.sched_param(_SOFTIRQ_RANK))
                 return
     raise LookupError("no softirq thread")

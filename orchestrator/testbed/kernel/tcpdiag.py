@@ -18,14 +18,15 @@ from orchestrator.testbed.kernel import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 SOCK_DIAG_BY_FAMILY = 20
 SENDER, RECEIVER = 0, 1
 _DESTROYED = 1  # SKNLGRP_INET_TCP_DESTROY
 
 _INFO, _CONGESTION_INFO, _CONGESTION_NAME, _MEMORY = 2, 3, 4, 7  # INET_DIAG_*
-_EXTENSIONS = sum(1 << (kind - 1) for kind in (_INFO, _CONGESTION_INFO, _CONGESTION_NAME, _MEMORY))
+_BRIEF = sum(1 << (kind - 1) for kind in (_INFO, _CONGESTION_INFO))
+_EXTENSIONS = _BRIEF | sum(1 << (kind - 1) for kind in (_CONGESTION_NAME, _MEMORY))
 _LISTEN, _TIME_WAIT = 10, 6
 _STATES = 0xFFF & ~(1 << _LISTEN) & ~(1 << _TIME_WAIT)
 _ANY_COOKIE = bytes([0xFF] * 8)
@@ -63,23 +64,30 @@ class TcpDiag:
         listening: tuple[int, int] | None = None,
     ) -> None:
         self._netlink = nl.Netlink(nl.NETLINK_SOCK_DIAG)
-        head = struct.pack("=BBBxI", socket.AF_INET, 6, _EXTENSIONS, _STATES)
-        everything = head + bytes(48)
-        self._many_request = None
+        self._ask: Callable[[int, bytes], bytes]
         if single is not None:
-            self._request = head + _identity(*single)
-            self.answers = self._one
-        elif many_port is not None:
-            self._request = everything + _without(many_port)
-            self.answers = self._all
-        elif listening is not None:
-            self._request = everything + _between(*listening)
-            self.answers = self._all
+            self._ask = self._netlink.ask
+            chosen = _identity(*single)
         else:
-            self._request = everything
-            self.answers = self._all
+            self._ask = self._netlink.dump_raw
+            chosen = bytes(48)
+            if many_port is not None:
+                chosen += _without(many_port)
+            elif listening is not None:
+                chosen += _between(*listening)
+        self._request = _head(_EXTENSIONS) + chosen
+        self._brief_request = _head(_BRIEF) + chosen
+        self._many_request = None
         if many_port is not None:
-            self._many_request = everything + _only(many_port)
+            self._many_request = _head(_EXTENSIONS) + bytes(48) + _only(many_port)
+
+    def answers(self) -> bytes:
+        """Return the answers for all sockets but those of many-connection flows."""
+        return self._ask(SOCK_DIAG_BY_FAMILY, self._request)
+
+    def brief_answers(self) -> bytes:
+        """Return the same answers with tcp_info and the congestion control's values only."""
+        return self._ask(SOCK_DIAG_BY_FAMILY, self._brief_request)
 
     def many_answers(self) -> bytes:
         """Return the answers for the sockets of many-connection flows."""
@@ -87,16 +95,8 @@ class TcpDiag:
             return b""
         return self._netlink.dump_raw(SOCK_DIAG_BY_FAMILY, self._many_request)
 
-    def _one(self) -> bytes:
-        """Return the answer for the one socket, nothing while there is none."""
-        return self._netlink.ask(SOCK_DIAG_BY_FAMILY, self._request)
 
-    def _all(self) -> bytes:
-        """Return the answers for all other sockets of the namespace."""
-        return self._netlink.dump_raw(SOCK_DIAG_BY_FAMILY, self._request)
-
-
-class Closed:
+class ClosedSockets:
     """The last states of sockets that were closed, in any number of namespaces.
 
     Nothing is asked for that is not there: a system call that fails takes 1 us of virtual time
@@ -140,6 +140,11 @@ class Closed:
         for n in range(count):
             size = _MESSAGE.unpack_from(self._messages, _MESSAGE.size * n)[-1]
             yield bytes(self._places[_NOTICE_BYTES * n : _NOTICE_BYTES * n + size])
+
+
+def _head(extensions: int) -> bytes:
+    """Return the begin of struct inet_diag_req_v2, before the socket's identity."""
+    return struct.pack("=BBBxI", socket.AF_INET, 6, extensions, _STATES)
 
 
 def _identity(local: int, remote: int, source: str, destination: str) -> bytes:

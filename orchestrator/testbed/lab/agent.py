@@ -59,7 +59,7 @@ _PROGRESS_NS = 500_000_000
 _UNDONE, _FAILED, _LOST, _SIGNALLED = 0, 1, 3, 128
 
 
-class Locked(Exception):
+class HostLocked(Exception):
     """Another run uses this host."""
 
 
@@ -70,7 +70,7 @@ def lock() -> socket.socket:
     socket: this process, or one that it forks.
 
     Raises:
-        Locked: another run has it.
+        HostLocked: another run has it.
     """
     held = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -79,7 +79,7 @@ def lock() -> socket.socket:
         held.close()
         if error.errno != errno.EADDRINUSE:
             raise
-        raise Locked("another run of a lab uses this host") from None
+        raise HostLocked("another run of a lab uses this host") from None
     return held
 
 
@@ -88,39 +88,39 @@ def namespace() -> int:
     return os.stat("/proc/self/ns/net").st_ino
 
 
-def undo_log_of(place: str) -> str:
+def undo_log_of(run_folder: str) -> str:
     """Return the path of the undo log of a run."""
-    return os.path.join(place, "undo_log")
+    return os.path.join(run_folder, "undo_log")
 
 
-def clean(place: str) -> list[str]:
+def clean(run_folder: str) -> list[str]:
     """Undo what a run has set here and remove its folder; return what could not be undone."""
-    problems = undo_all(undo_log_of(place))
+    problems = undo_all(undo_log_of(run_folder))
     if not problems:
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(run_folder, ignore_errors=True)
     return problems
 
 
 def main() -> None:
     """Start the worker and clean up after it; the exit status tells how it ended."""
-    place = sys.argv[1]
+    run_folder = sys.argv[1]
     for kind in (signal.SIGINT, signal.SIGHUP, signal.SIGPIPE):
         signal.signal(kind, signal.SIG_IGN)
     try:
         held = lock()
-    except Locked as error:
+    except HostLocked as error:
         say("failed", problem=str(error))
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(run_folder, ignore_errors=True)
         sys.exit(_FAILED)
     worker = os.fork()
     if worker == 0:
         spare = system.prefer_this_session()
         system.die_with_parent(signal.SIGTERM)
-        os._exit(work(place, spare))
+        os._exit(work(run_folder, spare))
     signal.signal(signal.SIGTERM, lambda _number, _frame: _kill(worker, signal.SIGKILL))
     _pid, status = os.waitpid(worker, 0)
     _kill(-worker, signal.SIGKILL)
-    problems = clean(place)
+    problems = clean(run_folder)
     for problem in problems:
         print(f"not undone: {problem}", file=sys.stderr)
     held.close()
@@ -136,25 +136,27 @@ def _kill(process: int, kind: int) -> None:
         return
 
 
-def say(what: str, **values: object) -> None:
+def say(message: str, **values: object) -> None:
     """Send a message to the controller."""
-    line = json.dumps({"say": what, **values}, separators=(",", ":")) + "\n"
+    line = json.dumps({"say": message, **values}, separators=(",", ":")) + "\n"
     os.write(1, line.encode())
 
 
-def work(place: str, spare: Collection[int]) -> int:
+def work(run_folder: str, spare: Collection[int]) -> int:
     """Do the host's part; return the exit status. See ``LoadMonitor`` about ``spare``."""
-    early_end = _EarlyEnd(place)
+    early_end = _EarlyWorkerEnd(run_folder)
     signal.signal(signal.SIGTERM, lambda _number, _frame: early_end.end())
     load = LoadMonitor(spare, shared=True)
     commands: Commands = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(commands, early_end), daemon=True).start()
     try:
-        with open(os.path.join(place, "in", "spec.json")) as text:
+        with open(os.path.join(run_folder, "in", "spec.json")) as text:
             spec = json.load(text)
         check_version(spec)
-        records = LabRecords(os.path.join(place, "out"))
-        sequence.run(_LabHost(spec, records, UndoLog(undo_log_of(place)), commands, load), records)
+        records = LabRecords(os.path.join(run_folder, "out"))
+        sequence.run(
+            _LabHost(spec, records, UndoLog(undo_log_of(run_folder)), commands, load), records
+        )
         say("done")
         commands.get()  # forever: the end of the input ends this process
     except Exception as error:  # noqa: BLE001 - the controller has to know of every failure
@@ -167,11 +169,11 @@ def work(place: str, spare: Collection[int]) -> int:
     return _UNDONE
 
 
-class _EarlyEnd:
+class _EarlyWorkerEnd:
     """Ends the worker before its time; to be made in the child of the cleanup process."""
 
-    def __init__(self, place: str) -> None:
-        self._place, self._cleanup_process = place, os.getppid()
+    def __init__(self, run_folder: str) -> None:
+        self._place, self._cleanup_process = run_folder, os.getppid()
         self._lock = threading.Lock()
 
     def end(self) -> None:
@@ -183,7 +185,7 @@ class _EarlyEnd:
             os._exit(_LOST)
 
 
-def _listen(commands: Commands, early_end: _EarlyEnd) -> None:
+def _listen(commands: Commands, early_end: _EarlyWorkerEnd) -> None:
     """Queue the controller's commands; the worker ends when its input ends."""
     for line in sys.stdin:
         commands.put(json.loads(line))
@@ -308,11 +310,11 @@ class _LabHost:
     def probe_after_traffic(self) -> None:
         """Do nothing: the machines are shared, and the round trips have been measured."""
 
-    def _await(self, what: str) -> dict[str, Any]:
+    def _await(self, expected: str) -> dict[str, Any]:
         """Return the controller's next command, which has to be that one."""
         command = self._commands.get()
-        if command["do"] != what:
-            raise ValueError(f"the controller commands {command['do']} instead of {what}")
+        if command["do"] != expected:
+            raise ValueError(f"the controller commands {command['do']} instead of {expected}")
         return command
 
     def _probe(self, when: str) -> None:

@@ -16,8 +16,9 @@ from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl, write_sysctl
 from orchestrator.testbed.lab import modules
-from orchestrator.testbed.network import channels, host_state, qdisc, readback, rtnl
+from orchestrator.testbed.network import channels, host_state, readback, rtnl
 from orchestrator.testbed.network.ethtool import Ethtool
+from orchestrator.testbed.network.queues import qdisc, qdisc_counters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -119,11 +120,11 @@ class LabBed:
         return contextlib.nullcontext()
 
     def queue_counters(self, words: Mapping[tuple[int, int], Sequence[WordSpec]]) -> QueueCounters:
-        """Return what samples our qdiscs; see qdisc.Counters."""
+        """Return what samples our qdiscs; see qdisc_counters.NamespaceCounters."""
         if not self.links:
             return _NoQueues()
         devices = [link.device(end)[1] for link in self.links.values() for end in LINK_ENDS]
-        return qdisc.Counters(self.wires, words, only=frozenset(devices))
+        return qdisc_counters.NamespaceCounters(self.wires, words, only=frozenset(devices))
 
     def set_namespace(self, host: str, name: str, value: str | int) -> None:
         """Set a sysctl, read it back, and record that and when; see bed.Bed.set_namespace."""
@@ -153,7 +154,7 @@ class LabBed:
             for name, value in values.items():
                 self.set_namespace(host, name, value)
         for destination, metrics in self.spec["route_metrics"].items():
-            self._set_route(destination, {int(kind): each for kind, each in metrics.items()})
+            self._set_route(destination, {int(kind): metric for kind, metric in metrics.items()})
         for link in self.spec["links"]:
             self._emulate(link)
 
@@ -168,9 +169,9 @@ class LabBed:
             write_sysctl(name, value)
         except OSError as error:
             raise BuildError(f"{name}={value}: {error.strerror}") from None
-        found = read_sysctl(name)
-        if found != str(value):
-            raise BuildError(f"{name} is {found}, requested was {value}")
+        applied = read_sysctl(name)
+        if applied != str(value):
+            raise BuildError(f"{name} is {applied}, requested was {value}")
 
     def _switch_offloads_off(self) -> None:
         tool = Ethtool()
@@ -189,10 +190,10 @@ class LabBed:
         self._undo_log.note("route", destination=destination)
         rtnl.add_host_route(self.wires, destination, way, metrics)
         self.wires.flush()
-        found = rtnl.route_metrics(self.wires, way["index"], destination)
-        if found != metrics:
-            raise BuildError(f"metrics of {destination} are {found}, requested was {metrics}")
-        self._records.fact("route", destination=destination, metrics=found)
+        applied = rtnl.route_metrics(self.wires, way["index"], destination)
+        if applied != metrics:
+            raise BuildError(f"metrics of {destination} are {applied}, requested was {metrics}")
+        self._records.fact("route", destination=destination, metrics=applied)
 
     def _emulate(self, spec: AgentLinkSpec) -> None:
         """Set queue, rate, delay and loss of each direction where packets leave the router."""
@@ -211,13 +212,13 @@ class LabBed:
         """Return counters and offloads of the interfaces that take part; see readback."""
         route, tool = netlink.Netlink(), Ethtool()
         present = rtnl.interfaces(route)
-        found = {
+        facts = {
             name: {**readback.interface(tool, name, present[name][1]), "shared": True}
             for name in self._interfaces_of_run()
         }
         route.close()
         tool.close()
-        return found
+        return facts
 
     def _interfaces_of_run(self) -> list[str]:
         return list(self.spec["interfaces"])
@@ -230,14 +231,14 @@ class LabBed:
         ``readback.namespaces``.
         """
         route = netlink.Netlink()
-        found = host_state.of_shared_host(route, self._interfaces_of_run())
+        state = host_state.of_shared_host(route, self._interfaces_of_run())
         route.close()
         for name in set().union(*self.namespaces.values()):
-            found.pop(name, None)
+            state.pop(name, None)
             self._state_at_start.pop(name, None)
         if when == "start":
-            self._state_at_start = found
-        return host_state.fact_of({self.spec["name"]: (self._state_at_start, found)})
+            self._state_at_start = state
+        return host_state.fact_of({self.spec["name"]: (self._state_at_start, state)})
 
 
 def require_free(route: netlink.Netlink, name: str, index: int) -> None:

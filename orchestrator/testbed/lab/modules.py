@@ -35,20 +35,20 @@ def provide(name: str) -> bool:
     return True
 
 
-def load(wanted: Iterable[AgentModuleSpec], undo_log: UndoLog) -> None:
+def load(requested: Iterable[AgentModuleSpec], undo_log: UndoLog) -> None:
     """Load modules and set their parameters; note in ``undo_log`` what must be undone.
 
     Raises:
         BuildError: the kernel has no such congestion control or parameter, or another value than
             the one that was set.
     """
-    for one in wanted:
-        name, module = one["congestion"], f"tcp_{one['congestion']}"
+    for module_spec in requested:
+        name, module = module_spec["congestion"], f"tcp_{module_spec['congestion']}"
         if name not in present():
             undo_log.note("module", module=module)
             if not provide(name):
                 raise BuildError(f"there is no congestion control {name}")
-        for parameter, value in one["parameters"].items():
+        for parameter, value in module_spec["parameters"].items():
             _set(module, parameter, value, undo_log)
 
 
@@ -63,11 +63,11 @@ def _set(module: str, parameter: str, value: int, undo_log: UndoLog) -> None:
         with open(path, "w") as file:
             file.write(str(value))
         with open(path) as file:
-            found = file.read().strip()
+            applied = file.read().strip()
     except OSError as error:
         raise BuildError(f"{module}: {parameter}={value}: {error.strerror}") from None
-    if _number(found) != value:
-        raise BuildError(f"{module}: {parameter} is {found}, requested was {value}")
+    if _number(applied) != value:
+        raise BuildError(f"{module}: {parameter} is {applied}, requested was {value}")
 
 
 def _number(text: str) -> int:

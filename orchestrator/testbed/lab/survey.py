@@ -24,12 +24,13 @@ from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink
 from orchestrator.testbed.kernel.sysctl import read_sysctl
 from orchestrator.testbed.lab import icmp_probe, modules
-from orchestrator.testbed.lab.agent import PREFIX, Locked, clean, lock, namespace, undo_log_of
+from orchestrator.testbed.lab.agent import PREFIX, HostLocked, clean, lock, namespace, undo_log_of
 from orchestrator.testbed.lab.bed import LabBed, spare_namespace
 from orchestrator.testbed.lab.undo_log import UndoLog, undo_all
-from orchestrator.testbed.network import qdisc, readback, rtnl
+from orchestrator.testbed.network import readback, rtnl
 from orchestrator.testbed.network.chosen_losses import ChosenLosses
 from orchestrator.testbed.network.ethtool import Ethtool
+from orchestrator.testbed.network.queues import qdisc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -56,22 +57,22 @@ _IO_URING_OFF = "kernel.io_uring_disabled"
 
 def main() -> None:
     """Print the answer to the question."""
-    place = sys.argv[1]
+    run_folder = sys.argv[1]
     question: SurveySpec = json.load(sys.stdin)
     check_version(question)
-    answer = survey(question, place)
+    answer = survey(question, run_folder)
     print(json.dumps(answer, separators=(",", ":")), flush=True)
     os._exit(0)  # without waiting for threads inside other namespaces
 
 
-def survey(question: SurveySpec, place: str) -> SurveyAnswer:
+def survey(question: SurveySpec, run_folder: str) -> SurveyAnswer:
     """Return the answer; backends/lab/check.py of the controller judges it."""
     held = None
     locked, leftovers = None, list[str]()
     try:
         held = lock()
-        leftovers = recover(place)
-    except Locked as error:
+        leftovers = recover(run_folder)
+    except HostLocked as error:
         locked = str(error)
     route = netlink.Netlink()
     kernel = os.uname()
@@ -83,14 +84,14 @@ def survey(question: SurveySpec, place: str) -> SurveyAnswer:
         "forwards": read_sysctl("net.ipv4.ip_forward") == "1",
         "interfaces": _interfaces(route, question["interfaces"]),
         "comes_in_by": _comes_in_by(route),
-        "congestion": {name: _congestion(name, place) for name in question["congestion"]},
+        "congestion": {name: _congestion(name, run_folder) for name in question["congestion"]},
         "missing_sysctls": [name for name in question["sysctls"] if read_sysctl(name) is None],
         "ports_in_use": sorted(_ports_in_use(*question["ports"])),
         "routes": {to: _route(route, to) for to in question["routes_to"]},
         "echoes": [_echo(*ends) for ends in question["echoes"]],
         "programs": {name: shutil.which(name) is not None for name in question["programs"]},
         "io_uring": _io_uring() if question["udp"] else None,
-        "emulation": _emulation_problem(question["links"], place),
+        "emulation": _emulation_problem(question["links"], run_folder),
         "clock_source": _clock_source(),
     }
     route.close()
@@ -105,33 +106,33 @@ def recover(own: str) -> list[str]:
     Args:
         own: the folder of this survey, which stays.
     """
-    found = []
-    for place in glob.glob(f"{PREFIX}.*/"):
-        place = place.rstrip("/")
+    leftovers = []
+    for run_folder in glob.glob(f"{PREFIX}.*/"):
+        run_folder = run_folder.rstrip("/")
         try:
-            with open(os.path.join(place, "namespace")) as text:
+            with open(os.path.join(run_folder, "namespace")) as text:
                 mine = int(text.read()) == namespace()
-            age_s = time.time() - os.stat(place).st_mtime
+            age_s = time.time() - os.stat(run_folder).st_mtime
         except (OSError, ValueError):
             continue
-        begun = os.path.exists(undo_log_of(place))
-        if mine and place != own and (begun or age_s > _YOUNG_S):
-            problems = clean(place)
-            found.append(f"{place}: {'; '.join(problems)}" if problems else place)
-    return found
+        begun = os.path.exists(undo_log_of(run_folder))
+        if mine and run_folder != own and (begun or age_s > _YOUNG_S):
+            problems = clean(run_folder)
+            leftovers.append(f"{run_folder}: {'; '.join(problems)}" if problems else run_folder)
+    return leftovers
 
 
 def _interfaces(route: Netlink, names: Iterable[str]) -> InterfaceStates:
     """Return the states of these interfaces, and the names of all interfaces."""
     present, addresses, tool = rtnl.interfaces(route), rtnl.addresses(route), Ethtool()
     flags = rtnl.links(route)
-    found: dict[str, InterfaceState | None] = dict.fromkeys(names)
-    for name in found:
+    states: dict[str, InterfaceState | None] = dict.fromkeys(names)
+    for name in states:
         if name not in present:
             continue
         index = present[name][0]
         _name, up, mtu = flags[index]
-        found[name] = {
+        states[name] = {
             "up": up,
             "mtu": mtu,
             "addresses": addresses.get(index, []),
@@ -141,7 +142,7 @@ def _interfaces(route: Netlink, names: Iterable[str]) -> InterfaceStates:
             "foreign": qdisc.foreign(route, index),
         }
     tool.close()
-    return {**found, "": sorted(present)}
+    return {**states, "": sorted(present)}
 
 
 def _comes_in_by(route: Netlink) -> str | None:
@@ -156,9 +157,9 @@ def _comes_in_by(route: Netlink) -> str | None:
     return None
 
 
-def _congestion(name: str, place: str) -> CongestionState | None:
+def _congestion(name: str, run_folder: str) -> CongestionState | None:
     """Return a congestion control's description, None where the kernel has none of that name."""
-    undo_log_path = os.path.join(place, f"survey.{name}")
+    undo_log_path = os.path.join(run_folder, f"survey.{name}")
     if name not in modules.present():
         UndoLog(undo_log_path).note("module", module=f"tcp_{name}")
     try:
@@ -214,12 +215,12 @@ class _NoRecords:
         """Do nothing."""
 
 
-def _emulation_problem(links: Iterable[AgentLinkSpec], place: str) -> str | None:
+def _emulation_problem(links: Iterable[AgentLinkSpec], run_folder: str) -> str | None:
     """Return why this kernel cannot emulate one of the links, None where it can."""
-    return next(filter(None, (_trial(link, place) for link in links)), None)
+    return next(filter(None, (_trial(link, run_folder) for link in links)), None)
 
 
-def _trial(link: AgentLinkSpec, place: str) -> str | None:
+def _trial(link: AgentLinkSpec, run_folder: str) -> str | None:
     """Emulate a link in a new namespace; return the error, None where there is none."""
     problems: list[str] = []
 
@@ -227,11 +228,11 @@ def _trial(link: AgentLinkSpec, place: str) -> str | None:
         try:
             spare_namespace()
             route = netlink.Netlink()
-            rtnl.add_veth(route, rtnl.End(link["left"]), rtnl.End(link["right"]))
+            rtnl.add_veth(route, rtnl.DeviceEnd(link["left"]), rtnl.DeviceEnd(link["right"]))
             route.flush()
             spec = _trial_spec(link)
             machines.fit_to_machine(spec)
-            bed = LabBed(spec, _NoRecords(), UndoLog(os.path.join(place, "trial")))
+            bed = LabBed(spec, _NoRecords(), UndoLog(os.path.join(run_folder, "trial")))
             bed.build()
             readback.verify_channels(bed)
             ChosenLosses(bed).begin()
@@ -267,7 +268,7 @@ def _trial_spec(link: AgentLinkSpec) -> AgentSpec:
         "traces": [],
         "duration_ns": 0,
         "edges_ns": [],
-        "sample": {"tcp_ns": 1, "queue_ns": 1, "readings_ns": 1},
+        "sample": {"tcp_ns": 1, "queue_ns": 1, "readings_ns": 1, "grid_ns": None},
     }
 
 

@@ -15,8 +15,9 @@ import os
 from orchestrator.protocol.numbering import LINK_HANDLE
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import write_sysctl
-from orchestrator.testbed.network import qdisc, rtnl
+from orchestrator.testbed.network import rtnl
 from orchestrator.testbed.network.ethtool import OFFLOADS, Ethtool
+from orchestrator.testbed.network.queues import qdisc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,11 +51,11 @@ def undo_all(path: str) -> list[str]:
     except FileNotFoundError:
         return []
     problems = []
-    for one in reversed(noted):
+    for entry in reversed(noted):
         try:
-            _UNDO[one["undo"]](one)
+            _UNDO[entry["undo"]](entry)
         except OSError as error:
-            problems.append(f"{one}: {error}")
+            problems.append(f"{entry}: {error}")
     return problems
 
 
@@ -62,10 +63,10 @@ def _index(name: str) -> int | None:
     """Return the interface's index, None when there is no interface of that name."""
     route = netlink.Netlink()
     try:
-        found = rtnl.interfaces(route).get(name)
+        interface = rtnl.interfaces(route).get(name)
     finally:
         route.close()
-    return None if found is None else found[0]
+    return None if interface is None else interface[0]
 
 
 def _request(kind: int, body: bytes, what: str) -> None:
@@ -80,42 +81,44 @@ def _request(kind: int, body: bytes, what: str) -> None:
         route.close()
 
 
-def _queue(one: Entry) -> None:
+def _queue(entry: Entry) -> None:
     """Remove our root qdisc from an interface, which then gets the kernel's default again."""
-    index = _index(one["interface"])
+    index = _index(entry["interface"])
     if index is not None:
         body = qdisc.TCMSG.pack(0, index, LINK_HANDLE, qdisc.TC_H_ROOT, 0)
-        _request(RTM_DELQDISC, body, f"{one['interface']} qdisc")
+        _request(RTM_DELQDISC, body, f"{entry['interface']} qdisc")
 
 
-def _sysctl(one: Entry) -> None:
-    write_sysctl(one["sysctl"], one["value"])
+def _sysctl(entry: Entry) -> None:
+    write_sysctl(entry["sysctl"], entry["value"])
 
 
-def _parameter(one: Entry) -> None:
+def _parameter(entry: Entry) -> None:
     """Restore a module's parameter, if the module is loaded."""
-    with contextlib.suppress(FileNotFoundError), open(one["file"], "w") as file:
-        file.write(one["value"])
+    with contextlib.suppress(FileNotFoundError), open(entry["file"], "w") as file:
+        file.write(entry["value"])
 
 
-def _offloads(one: Entry) -> None:
-    if _index(one["interface"]) is None:
+def _offloads(entry: Entry) -> None:
+    if _index(entry["interface"]) is None:
         return
     tool = Ethtool()
     for name in OFFLOADS:
-        tool.set_offload(one["interface"], name, one["values"][name])
+        tool.set_offload(entry["interface"], name, entry["values"][name])
     tool.close()
 
 
-def _route(one: Entry) -> None:
+def _route(entry: Entry) -> None:
     """Remove our route to one host."""
-    _request(RTM_DELROUTE, rtnl.host_route(one["destination"]), f"route to {one['destination']}")
+    _request(
+        RTM_DELROUTE, rtnl.host_route(entry["destination"]), f"route to {entry['destination']}"
+    )
 
 
-def _module(one: Entry) -> None:
+def _module(entry: Entry) -> None:
     """Unload a module that was not loaded before, unless it is in use by now."""
     try:
-        system.unload_module(one["module"])
+        system.unload_module(entry["module"])
     except OSError as error:
         if error.errno not in (errno.EAGAIN, errno.EBUSY, errno.ENOENT):
             raise

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from mininet.net import Mininet
 
-from orchestrator.protocol.netem import CORRUPTION
+from orchestrator.protocol.links.netem import CORRUPTION
 from orchestrator.protocol.numbering import CHANNEL_ENDS, HOST_PREFIX_LENGTH, LINK_ENDS
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl, write_sysctl
-from orchestrator.testbed.network import channels, openflow, ovs, qdisc, rtnl
+from orchestrator.testbed.network import channels, rtnl
 from orchestrator.testbed.network.ethtool import Ethtool
 from orchestrator.testbed.network.nodes import (
     HOST_INDEX,
@@ -17,6 +17,8 @@ from orchestrator.testbed.network.nodes import (
     NamespaceHost,
     WireLink,
 )
+from orchestrator.testbed.network.queues import qdisc, qdisc_counters
+from orchestrator.testbed.network.switch import openflow, ovs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -72,9 +74,11 @@ class Bed:
         """Return 0: all hosts have the same clock."""
         return 0
 
-    def queue_counters(self, words: Mapping[tuple[int, int], Sequence[WordSpec]]) -> qdisc.Counters:
-        """Return the sampler of all qdiscs; see qdisc.Counters."""
-        return qdisc.Counters(self.wires, words)
+    def queue_counters(
+        self, words: Mapping[tuple[int, int], Sequence[WordSpec]]
+    ) -> qdisc_counters.NamespaceCounters:
+        """Return the sampler of all qdiscs; see qdisc_counters.NamespaceCounters."""
+        return qdisc_counters.NamespaceCounters(self.wires, words)
 
     def address(self, name: str) -> str:
         """Return the IPv4 address of that host."""
@@ -97,9 +101,9 @@ class Bed:
                 write_sysctl(name, value)
             except OSError as error:
                 raise BuildError(f"{host}: {name}={value}: {error.strerror}") from None
-            clock_ns, found = system.monotonic_ns(), read_sysctl(name)
-        if found != str(value):
-            raise BuildError(f"{host}: {name} is {found}, requested was {value}")
+            clock_ns, applied = system.monotonic_ns(), read_sysctl(name)
+        if applied != str(value):
+            raise BuildError(f"{host}: {name} is {applied}, requested was {value}")
         self.namespaces.setdefault(host, set()).add(name)
         self._records.fact("namespace", host=host, sysctl=name, value=value, clock_ns=clock_ns)
 
@@ -149,6 +153,7 @@ class Bed:
         self._configure_wires()
         self._configure_hosts()
         self._configure_switches()
+        self._await_wires()
 
     def _make_devices(self) -> None:
         """Create the veth pairs, each device in its namespace, in one batch."""
@@ -160,7 +165,7 @@ class Bed:
                 rtnl.add_veth(
                     route,
                     self._wire_end(link, end),
-                    rtnl.End(
+                    rtnl.DeviceEnd(
                         interface.name,
                         HOST_INDEX if host else 0,
                         node.namespace_fd if host else None,
@@ -170,9 +175,24 @@ class Bed:
         route.flush()
         route.close()
 
-    def _wire_end(self, link: WireLink, end: str) -> rtnl.End:
+    def _await_wires(self) -> None:
+        """Let the devices of the wires send, which came up before the other ends of their cables.
+
+        Raises:
+            BuildError: one has no carrier.
+        """
+        with system.inside(self.wires_fd, self.home_fd):
+            tool = Ethtool()
+            for link in self.links.values():
+                for end in LINK_ENDS:
+                    name, _index = link.device(end)
+                    if not tool.has_link(name):
+                        raise BuildError(f"link {link.spec['name']}: {name} has no carrier")
+            tool.close()
+
+    def _wire_end(self, link: WireLink, end: str) -> rtnl.DeviceEnd:
         name, index = link.device(end)
-        return rtnl.End(name, index, self.wires_fd)
+        return rtnl.DeviceEnd(name, index, self.wires_fd)
 
     def _configure_wires(self) -> None:
         for link in self.links.values():
@@ -227,15 +247,15 @@ class Bed:
         if not texts:
             return
         requested = {int(kind): value for kind, value in texts.items()}
-        place = (HOST_INDEX, host["address"], HOST_PREFIX_LENGTH)
-        rtnl.set_route_metrics(route, *place, requested, host["name"])
+        own_route = (HOST_INDEX, host["address"], HOST_PREFIX_LENGTH)
+        rtnl.set_route_metrics(route, *own_route, requested, host["name"])
         route.flush()
-        found = rtnl.route_metrics(route, HOST_INDEX)
-        if found != requested:
+        applied = rtnl.route_metrics(route, HOST_INDEX)
+        if applied != requested:
             raise BuildError(
-                f"{host['name']}: route metrics are {found}, requested was {requested}"
+                f"{host['name']}: route metrics are {applied}, requested was {requested}"
             )
-        self._records.fact("route", host=host["name"], metrics=found)
+        self._records.fact("route", host=host["name"], metrics=applied)
 
     def _configure_switches(self) -> None:
         if not self.spec["switches"]:
@@ -287,4 +307,6 @@ def corrupts(spec: TestbedSpec) -> bool:
     A netem that corrupts packets later has the setting from the start, with the value 0.
     """
     netems = [link[direction]["netem"] for link in spec["links"] for direction in CHANNEL_ENDS]
-    return any(one and any(s["name"] == CORRUPTION for s in one["settings"]) for one in netems)
+    return any(
+        netem and any(s["name"] == CORRUPTION for s in netem["settings"]) for netem in netems
+    )

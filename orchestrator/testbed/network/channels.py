@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from orchestrator.protocol.link import bypass_setting
-from orchestrator.protocol.numbering import CHANNEL_ENDS
+from orchestrator.protocol.links.link import bypass_setting
+from orchestrator.protocol.numbering import CHANNEL_ENDS, link_and_direction
 from orchestrator.testbed.errors import BuildError
-from orchestrator.testbed.network import qdisc
 from orchestrator.testbed.network import redirect as redirection
+from orchestrator.testbed.network.queues import qdisc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
-    from orchestrator.protocol.specification import ChannelSpec, PolicerSpec
+    from orchestrator.protocol.specification import ChannelSpec, Direction, PolicerSpec
     from orchestrator.testbed.bed import Link, ShapedNetwork
     from orchestrator.testbed.kernel.netlink import Netlink
 
@@ -48,12 +48,24 @@ def bypass_netems(bed: ShapedNetwork, on: bool) -> None:
 
 
 def reset_queues(bed: ShapedNetwork) -> None:
-    """Make every queue that is no FIFO anew, so that it has forgotten set-up and probes."""
-    for link in bed.links.values():
-        for direction, (_source, sink) in CHANNEL_ENDS.items():
-            spec = link.spec[direction]["queue"]
-            if spec is not None and spec["kind"] not in qdisc.FIFOS:
-                name, index = link.device(sink)
-                qdisc.remove_queue(bed.wires, index, name)
-                qdisc.add_queue(bed.wires, index, spec, name)
+    """Make every queue that is no FIFO anew, so that it has forgotten all that came before."""
+    for link_name in bed.links:
+        for direction in CHANNEL_ENDS:
+            _reset(bed, link_name, direction)
     bed.wires.flush()
+
+
+def reset_queue(bed: ShapedNetwork, channel: str) -> None:
+    """Make the queue of a channel, such as ``bottleneck:forward``, anew unless it is a FIFO."""
+    _reset(bed, *link_and_direction(channel))
+    bed.wires.flush()
+
+
+def _reset(bed: ShapedNetwork, link_name: str, direction: Direction) -> None:
+    """Queue the requests that make a queue anew; a FIFO remembers nothing, so it stays."""
+    link = bed.links[link_name]
+    spec = link.spec[direction]["queue"]
+    if spec is not None and spec["kind"] not in qdisc.FIFOS:
+        name, index = link.device(CHANNEL_ENDS[direction][1])
+        qdisc.remove_queue(bed.wires, index, name)
+        qdisc.add_queue(bed.wires, index, spec, name)

@@ -6,11 +6,11 @@ set-up and probes do not count. A step of an event may replace a list; packets c
 
 from __future__ import annotations
 
-from orchestrator.protocol import chosen
+from orchestrator.protocol.links import chosen
 from orchestrator.protocol.numbering import CHANNEL_ENDS, LINK_HANDLE, link_and_direction
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
-from orchestrator.testbed.network import qdisc
+from orchestrator.testbed.network.queues import qdisc, qdisc_counters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -49,9 +49,9 @@ class ChosenLosses:
             self._set(name, settings)
             self._route.flush()
             _kind, options = qdisc.read(self._route)[index, LINK_HANDLE]
-            found = qdisc.unpack(settings, options)
+            applied = qdisc.unpack(settings, options)
             for setting in settings:
-                has = found[setting["name"]]
+                has = applied[setting["name"]]
                 if has is None:
                     raise BuildError(
                         f"{name}: this machine's sch_link cannot lose packets by their numbers: "
@@ -74,15 +74,10 @@ class ChosenLosses:
         if lists:
             lists[-1] = (*lists[-1][:3], earlier[0] - packets_before, earlier[1] - lost_before)
         self._before[name] = earlier[0], earlier[1]
-        packed, port, data = (values[each] for each in (chosen.PACKETS, chosen.PORT, chosen.DATA))
+        packed, port, data = (
+            values[setting_name] for setting_name in (chosen.PACKETS, chosen.PORT, chosen.DATA)
+        )
         lists.append((str(packed), int(port), int(data), 0, 0))
-
-    def lost(self, name: str) -> int:
-        """Return how many packets a channel has lost by all its lists up to now."""
-        if name not in self._lists:
-            return 0
-        _packets, lost, _earlier_packets, earlier_lost = self._statistics(name)
-        return lost + earlier_lost
 
     def totals(self) -> dict[str, list[Total]]:
         """Return what each list of each channel did up to now, in the order of time.
@@ -90,15 +85,15 @@ class ChosenLosses:
         Returns:
             {channel: [(ranges in hexadecimal, port, data only, packets counted, lost), ...]}.
         """
-        found = {}
+        totals_by_channel = {}
         for name, lists in self._lists.items():
             packets, lost, _earlier_packets, _earlier_lost = self._statistics(name)
-            found[name] = [*lists[:-1], (*lists[-1][:3], packets, lost)]
-        return found
+            totals_by_channel[name] = [*lists[:-1], (*lists[-1][:3], packets, lost)]
+        return totals_by_channel
 
     def end(self) -> None:
         """Lose no more packets, because what follows is no part of the run."""
-        nothing = [each.document() for each in chosen.settings(chosen.NOTHING, 0)]
+        nothing = [setting.document() for setting in chosen.settings(chosen.NOTHING, 0)]
         for name in self._lists:
             self._set(name, nothing)
         self._route.flush()
@@ -124,10 +119,14 @@ class ChosenLosses:
         qdisc.change_root(self._route, index, "link", qdisc.pack(settings), f"{device} losses")
 
     def _statistics(self, name: str) -> tuple[int, int, int, int]:
-        """Return the four numbers of a link's struct link_xstats."""
+        """Return packets counted and lost by the present list, and by all lists before."""
         device, index, _spec = self._place(name)
-        found = qdisc.link_statistics(self._route, index)
-        if found is None or len(found) < chosen.STATISTICS.size:
+        statistics = qdisc_counters.link_statistics(self._route, index)
+        if statistics is None:
             raise BuildError(f"{device} does not count the packets that it is to lose")
-        packets, lost, earlier_packets, earlier_lost = chosen.STATISTICS.unpack_from(found)
-        return packets, lost, earlier_packets, earlier_lost
+        return (
+            statistics["losses_packets"],
+            statistics["losses_lost"],
+            statistics["losses_earlier_packets"],
+            statistics["losses_earlier_lost"],
+        )

@@ -1,4 +1,4 @@
-"""Segmentation offloads of an interface: switch them off, and read what the kernel has.
+"""Segmentation offloads of an interface, its link and its speed.
 
 With offloads, an aggregate of 64 KB counts as one packet in a queue's limit and leaves a link in
 one piece. An emulated bottleneck would not behave as the scenario requests.
@@ -16,6 +16,7 @@ SIOCETHTOOL = 0x8946
 # name: (read command, write command)
 OFFLOADS = {"tso": (0x1E, 0x1F), "gso": (0x23, 0x24), "gro": (0x2B, 0x2C)}
 _SCATTER_GATHER = 0x19
+_GET_LINK = 0x0A
 _GET_SETTINGS, _SETTINGS_BYTES = 0x01, 44  # struct ethtool_cmd
 _SPEED, _SPEED_HIGH = 12, 28
 _UNKNOWN_MBITPS = 0xFFFFFFFF
@@ -35,8 +36,16 @@ class Ethtool:
         data = ctypes.create_string_buffer(struct.pack("=II", command, value), 8)
         request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(data))
         fcntl.ioctl(self._socket, SIOCETHTOOL, request)
-        _command, found = struct.unpack("=II", data.raw)
-        return int(found)
+        _command, result = struct.unpack("=II", data.raw)
+        return int(result)
+
+    def has_link(self, interface: str) -> bool:
+        """Tell whether the interface has a carrier.
+
+        If it has got one, it can send from now on. Unasked, the kernel lets about 100 interfaces a
+        second do so (net/core/link_watch.c).
+        """
+        return bool(self._call(interface, _GET_LINK))
 
     def speed_mbitps(self, interface: str) -> int | None:
         """Return the speed that the interface reports, None when it reports none."""

@@ -16,7 +16,8 @@ from orchestrator.protocol.numbering import (
     QUEUE_HANDLE,
 )
 from orchestrator.testbed.kernel import netlink, system
-from orchestrator.testbed.network import qdisc, readback, rtnl
+from orchestrator.testbed.network import readback, rtnl
+from orchestrator.testbed.network.queues import qdisc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -52,14 +53,14 @@ class HostStates:
     def fact(self, when: str) -> dict[str, object]:
         """Return the values of the fact "host_state" now; ``when`` is "start" or "end"."""
         bed = self._bed
-        found = {"wires": (requested_of_wires(bed.spec["links"]), of_namespace(bed.wires))}
+        states = {"wires": (requested_of_wires(bed.spec["links"]), of_namespace(bed.wires))}
         switched = requested_of_switches(
             {i.name: i.link.spec["mtu_bytes"] for s in bed.net.switches for i in s.intfList()}
         )
         route = netlink.Netlink()
         present = of_namespace(route) if switched else {}
         route.close()
-        found["switches"] = switched, {name: present.get(name, "") for name in switched}
+        states["switches"] = switched, {name: present.get(name, "") for name in switched}
         self.sysctls = readback.sysctls_of_hosts(bed)
         for host in bed.spec["hosts"]:
             name, requested = host["name"], self._requested_of_host(host, when)
@@ -68,8 +69,8 @@ class HostStates:
                 state = {**of_namespace(route), **self.sysctls[name]}
                 route.close()
             state.pop(_LISTED)
-            found[name] = requested, state
-        return fact_of(found)
+            states[name] = requested, state
+        return fact_of(states)
 
     def _requested_of_host(self, host: HostSpec, when: str) -> State:
         spec, name = self._bed.spec, host["name"]
@@ -92,7 +93,7 @@ class HostStates:
             **_interface(interface.name, interface.link.spec["mtu_bytes"], _NO_QUEUE),
             f"routes of {interface.name}": route,
             **self._defaults,
-            **{each: _text(values[each]) for each in values if each in self._defaults},
+            **{sysctl: _text(values[sysctl]) for sysctl in values if sysctl in self._defaults},
         }
 
 
@@ -104,25 +105,25 @@ def sysctls() -> State:
 
 def of_namespace(route: netlink.Netlink) -> State:
     """Return the state of interfaces and routes in the socket's namespace."""
-    names, found = {0: "no interface"}, {}
+    names, state = {0: "no interface"}, {}
     qdiscs: dict[int, list[str]] = {}
     routes: dict[int, list[str]] = {}
     for index, (name, up, mtu) in rtnl.links(route).items():
         names[index] = name
         if up:
-            qdiscs[index], found[f"MTU of {name}"] = [], str(mtu)
+            qdiscs[index], state[f"MTU of {name}"] = [], str(mtu)
     for index, kind, handle, parent in qdisc.listed(route):
         qdiscs.setdefault(index, []).append(qdisc.text(kind, handle, parent))
     for index, text in rtnl.routes(route):
         routes.setdefault(index, []).append(text)
-    for what, texts in (("qdiscs", qdiscs), ("routes", routes)):
-        found |= {f"{what} of {names[index]}": _joined(texts[index]) for index in texts}
-    return found
+    for subject, texts in (("qdiscs", qdiscs), ("routes", routes)):
+        state |= {f"{subject} of {names[index]}": _joined(texts[index]) for index in texts}
+    return state
 
 
 def requested_of_wires(links: Iterable[LinkSpec]) -> State:
     """Return the requested state of the namespace in which the devices of all links are."""
-    found: State = {}
+    state: State = {}
     for number, link in enumerate(links):
         for direction, (_source, sink) in CHANNEL_ENDS.items():
             channel = link[direction]
@@ -131,18 +132,20 @@ def requested_of_wires(links: Iterable[LinkSpec]) -> State:
                 (channel["queue"], QUEUE_HANDLE, LINK_HANDLE),
                 (channel["netem"], NETEM_HANDLE, LINK_HANDLE),
             )
-            texts = [qdisc.text(one["kind"], *place) for one, *place in places if one is not None]
+            texts = [
+                qdisc.text(part["kind"], *handles) for part, *handles in places if part is not None
+            ]
             qdiscs = _joined([_HOOK, *(texts or [_NO_QUEUE])])
-            found |= _interface(f"w{number}{sink}", link["mtu_bytes"], qdiscs)
-    return found
+            state |= _interface(f"w{number}{sink}", link["mtu_bytes"], qdiscs)
+    return state
 
 
 def requested_of_switches(mtus_bytes: Mapping[str, int]) -> State:
     """Return the requested state of the switches' interfaces, given with the MTU of each."""
-    found: State = {}
+    state: State = {}
     for name, mtu_bytes in mtus_bytes.items():
-        found |= _interface(name, mtu_bytes, _NO_QUEUE)
-    return found
+        state |= _interface(name, mtu_bytes, _NO_QUEUE)
+    return state
 
 
 def of_shared_host(route: netlink.Netlink, interfaces: Collection[str]) -> State:
@@ -156,8 +159,12 @@ def fact_of(states: Mapping[str, tuple[Mapping[str, str], Mapping[str, str]]]) -
     return {
         "settings": sum(len(requested) for requested, _found in states.values()),
         "differences": [
-            [place, name, *(state.get(name, "")[:_MOST_CHARACTERS] for state in (requested, found))]
-            for place, (requested, found) in states.items()
+            [
+                namespace,
+                name,
+                *(state.get(name, "")[:_MOST_CHARACTERS] for state in (requested, found)),
+            ]
+            for namespace, (requested, found) in states.items()
             if requested != found
             for name in sorted({*requested, *found})
             if requested.get(name) != found.get(name)

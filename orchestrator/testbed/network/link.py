@@ -1,15 +1,15 @@
 """Changes a link's rate or delay, and grants it bytes, while traffic runs.
 
 A link that follows a trace transmits by grants only: each lets a number of bytes leave at once.
-What remains of a grant when no packet waits is lost. See kmods/sch_link.c.
+What remains of a grant when no packet waits is lost. See kmods/link_qdisc.c.
 """
 
 from __future__ import annotations
 
-from orchestrator.protocol.frames import FRAME_BYTES
-from orchestrator.protocol.link import GRANT_BYTES_ATTRIBUTE, granted_setting
+from orchestrator.protocol.links.frames import OPPORTUNITY_BYTES
+from orchestrator.protocol.links.link import GRANT_BYTES_ATTRIBUTE, granted_setting
 from orchestrator.testbed.kernel import netlink as nl
-from orchestrator.testbed.network import qdisc
+from orchestrator.testbed.network.queues import qdisc
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -44,13 +44,15 @@ class GrantedLink:
     def begin(self) -> None:
         """Stop transmitting by the rate: from now on only ``grant`` lets packets leave."""
         new = granted_setting().document()
-        place = next(n for n, one in enumerate(self._settings) if one["name"] == new["name"])
-        self._settings[place] = new
+        index = next(
+            n for n, setting in enumerate(self._settings) if setting["name"] == new["name"]
+        )
+        self._settings[index] = new
         change(self._route, self._index, [new], self._name)
 
     def grant(self, frames: int) -> None:
-        """Let the bytes of that many full-size frames leave at once, as far as packets wait."""
-        options = nl.u32(GRANT_BYTES_ATTRIBUTE, frames * FRAME_BYTES)
+        """Let that many full-size packets leave at once, as far as packets wait."""
+        options = nl.u32(GRANT_BYTES_ATTRIBUTE, frames * OPPORTUNITY_BYTES)
         qdisc.change_root(self._route, self._index, "link", options, f"{self._name} grant")
         self._route.flush()
         self.granted_frames += frames

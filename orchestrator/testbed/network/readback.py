@@ -16,8 +16,10 @@ from orchestrator.protocol.numbering import (
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl
-from orchestrator.testbed.network import ovs, qdisc, redirect, rtnl
+from orchestrator.testbed.network import redirect, rtnl
 from orchestrator.testbed.network.ethtool import Ethtool
+from orchestrator.testbed.network.queues import qdisc
+from orchestrator.testbed.network.switch import ovs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -76,20 +78,20 @@ GLOBAL_SYSCTLS = ("net.ipv4.tcp_mem", "net.core.netdev_max_backlog", "net.core.d
 def channels(bed: ShapedNetwork) -> Channels:
     """Return what the kernel reports of every channel; see Channel of protocol/facts.py."""
     present = qdisc.read(bed.wires)
-    found: Channels = {}
+    settings: Channels = {}
     for name, link in bed.links.items():
         for direction, (source_end, sink_end) in CHANNEL_ENDS.items():
             spec, index = link.spec[direction], link.device(sink_end)[1]
-            found[f"{name}:{direction}"] = {
+            settings[f"{name}:{direction}"] = {
                 "link": _settings(present, index, LINK_HANDLE, spec["link"]),
                 "queue": _settings(present, index, QUEUE_HANDLE, spec["queue"]),
                 "netem": _settings(present, index, NETEM_HANDLE, spec["netem"]),
             }
             if spec["policer"] is not None:
-                found[f"{name}:{direction}"]["policer"] = redirect.read_policer(
+                settings[f"{name}:{direction}"]["policer"] = redirect.read_policer(
                     bed.wires, link.device(source_end)[1], spec["policer"]["settings"]
                 )
-    return found
+    return settings
 
 
 def _settings(
@@ -108,17 +110,17 @@ def verify_channels(bed: ShapedNetwork) -> Channels:
     Raises:
         BuildError: naming the channel, the setting, the requested and the actual value.
     """
-    found = channels(bed)
-    for channel, setting, requested, has in differences(bed, found):
+    applied = channels(bed)
+    for channel, setting, requested, has in differences(bed, applied):
         if has is None:
             release = os.uname().release
             raise BuildError(f"{channel}: Linux {release} does not know {setting}: use a newer one")
         raise BuildError(f"{channel}: {setting} is {has}, requested was {requested}")
-    return found
+    return applied
 
 
-def differences(bed: ShapedNetwork, found: Channels) -> list[list[Value]]:
-    """Return [[channel, setting, requested, found]] of all settings that differ from the request.
+def differences(bed: ShapedNetwork, applied: Channels) -> list[list[Value]]:
+    """Return [[channel, setting, requested, applied]] of all settings that differ from the request.
 
     The request is the bed's specification, which planned steps change.
     """
@@ -127,21 +129,21 @@ def differences(bed: ShapedNetwork, found: Channels) -> list[list[Value]]:
         for name, link in bed.links.items()
         for direction in CHANNEL_ENDS
         for channel in [f"{name}:{direction}"]
-        for setting, requested, has in _compared(link.spec[direction], found[channel])
+        for setting, requested, has in _compared(link.spec[direction], applied[channel])
         if requested != has
     ]
 
 
-def _compared(requested: ChannelSpec, found: Mapping[str, Settings]) -> Iterator[Compared]:
-    """Yield (setting, requested, found) of one channel."""
+def _compared(requested: ChannelSpec, applied: Mapping[str, Settings]) -> Iterator[Compared]:
+    """Yield (setting, requested, applied) of one channel."""
     for part, spec, has in (
-        ("link", requested["link"], found["link"]),
-        ("queue", requested["queue"], found["queue"]),
-        ("netem", requested["netem"], found["netem"]),
+        ("link", requested["link"], applied["link"]),
+        ("queue", requested["queue"], applied["queue"]),
+        ("netem", requested["netem"], applied["netem"]),
     ):
         yield f"{part} kind", spec["kind"] if spec else "", has["kind"]
         yield from _compared_settings(part, spec, has)
-    yield from _compared_settings("policer", requested["policer"], found.get("policer", {}))
+    yield from _compared_settings("policer", requested["policer"], applied.get("policer", {}))
 
 
 def _compared_settings(
@@ -154,22 +156,22 @@ def _compared_settings(
 
 def interfaces(bed: Bed) -> dict[str, dict[str, Any]]:
     """Return the recorded facts of all veth devices by "node/interface"."""
-    found = {}
+    facts = {}
     wires = {link.device(end)[0] for link in bed.links.values() for end in "ab"}
     places = [
         ("wires", bed.wires_fd, wires),
         ("switches", bed.home_fd, _interface_names(bed.net.switches)),
         *((host.name, host.namespace_fd, _interface_names([host])) for host in bed.net.hosts),
     ]
-    for place, namespace_fd, wanted in places:
+    for node, namespace_fd, names in places:
         with system.inside(namespace_fd, bed.home_fd):
             route, tool = netlink.Netlink(), Ethtool()
             for name, (_index, counters) in rtnl.interfaces(route).items():
-                if name in wanted:
-                    found[f"{place}/{name}"] = interface(tool, name, counters)
+                if name in names:
+                    facts[f"{node}/{name}"] = interface(tool, name, counters)
             route.close()
             tool.close()
-    return found
+    return facts
 
 
 def interface(tool: Ethtool, name: str, counters: tuple[int, ...]) -> dict[str, Any]:
@@ -184,12 +186,12 @@ def interface(tool: Ethtool, name: str, counters: tuple[int, ...]) -> dict[str, 
 
 def checksum_errors(bed: Bed) -> dict[str, int]:
     """Return how many packets each host received with a wrong checksum of IP, ICMP, UDP or TCP."""
-    found = {}
+    errors = {}
     for host in bed.net.hosts:
         with system.inside(host.namespace_fd, bed.home_fd):
             counters = protocol_counters("snmp")
-        found[host.name] = sum(counters[name] for name in CHECKSUM_ERRORS)
-    return found
+        errors[host.name] = sum(counters[name] for name in CHECKSUM_ERRORS)
+    return errors
 
 
 def protocol_counters(table_name: str) -> dict[str, int]:
@@ -235,11 +237,11 @@ def _verify_parameter(module: str, name: str, requested: str) -> None:
     path = f"{_SYSFS}/module/{module.replace('-', '_')}/parameters/{name}"
     try:
         with open(path) as file:
-            found = file.read().strip()
+            applied = file.read().strip()
     except FileNotFoundError:
         return  # a parameter with mode 0 is not in sysfs
-    if int({"Y": "1", "N": "0"}.get(found, found), 0) != int(requested):
-        raise BuildError(f"{module}: {name} is {found}, requested was {requested}")
+    if int({"Y": "1", "N": "0"}.get(applied, applied), 0) != int(requested):
+        raise BuildError(f"{module}: {name} is {applied}, requested was {requested}")
 
 
 def required_sysctl(name: str) -> str:
@@ -256,11 +258,11 @@ def required_sysctl(name: str) -> str:
 
 def namespaces(bed: AnyBed) -> dict[str, dict[str, str]]:
     """Return {host: {sysctl: text}} of what was set for single hosts, as the kernel has it."""
-    found = {}
+    texts = {}
     for host, names in bed.namespaces.items():
         with bed.enter(host):
-            found[host] = {name: required_sysctl(name) for name in sorted(names)}
-    return found
+            texts[host] = {name: required_sysctl(name) for name in sorted(names)}
+    return texts
 
 
 def softnet_drops() -> int:
@@ -275,11 +277,11 @@ def sysctls_of_hosts(bed: Bed) -> dict[str, dict[str, str]]:
     Raises:
         BuildError: the running kernel lacks a sysctl of hosts.
     """
-    found = {}
+    values = {}
     for host in bed.net.hosts:
         with bed.enter(host.name):
-            found[host.name] = {name: required_sysctl(name) for name in SYSCTLS_THAT_MATTER}
-    return found
+            values[host.name] = {name: required_sysctl(name) for name in SYSCTLS_THAT_MATTER}
+    return values
 
 
 def sysctls(of_hosts: Mapping[str, dict[str, str]]) -> dict[str, Any]:
@@ -301,17 +303,17 @@ def versions(flows: Iterable[FlowSpec], openvswitch: str | None) -> dict[str, st
     from mininet.net import VERSION
 
     kernel = os.uname()
-    found = {"kernel": kernel.release, "kernel_build": kernel.version, "machine": kernel.machine}
+    texts = {"kernel": kernel.release, "kernel_build": kernel.version, "machine": kernel.machine}
     with open("/proc/version") as text:
-        found["kernel_compiler"] = text.read().strip()
-    found["mininet"], found["openvswitch"] = VERSION, openvswitch or ovs.version()
-    return {**found, **program_versions(flows)}
+        texts["kernel_compiler"] = text.read().strip()
+    texts["mininet"], texts["openvswitch"] = VERSION, openvswitch or ovs.version()
+    return {**texts, **program_versions(flows)}
 
 
 def program_versions(flows: Iterable[FlowSpec]) -> dict[str, str]:
     """Return the version line of each program that the flows' engines start, by its name."""
-    found = {}
+    version_lines = {}
     for name in engines.programs(flow["engine"] for flow in flows):
-        said = subprocess.run([name, "--version"], capture_output=True, text=True, check=True)
-        found[name] = said.stdout.splitlines()[0]
-    return found
+        process = subprocess.run([name, "--version"], capture_output=True, text=True, check=True)
+        version_lines[name] = process.stdout.splitlines()[0]
+    return version_lines

@@ -11,7 +11,7 @@ import operator
 import struct
 
 from orchestrator.testbed.kernel import netlink as nl
-from orchestrator.testbed.network import qdisc
+from orchestrator.testbed.network.queues import qdisc, qdisc_counters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -44,8 +44,8 @@ def add_redirect(
     if policer is not None:
         actions.insert(0, ("police", qdisc.pack(policer["settings"])))
     nested = [
-        nl.attribute(place, [nl.attribute(TCA_ACT_KIND, kind), nl.attribute(_ACT_NESTED, options)])
-        for place, (kind, options) in enumerate(actions, start=1)
+        nl.attribute(order, [nl.attribute(TCA_ACT_KIND, kind), nl.attribute(_ACT_NESTED, options)])
+        for order, (kind, options) in enumerate(actions, start=1)
     ]
     body = qdisc.TCMSG.pack(0, index, 0, hook, _PRIORITY | _ETH_P_ALL)
     body += nl.attribute(qdisc.TCA_KIND, "matchall")
@@ -62,9 +62,11 @@ def _actions(data: bytes) -> tuple[int, int] | None:
     """Return (start, end) of the list of actions in a dump of one device's filters, or None."""
     for kind, _flags, _sequence, start, end in nl.messages(data):
         if kind == RTM_NEWTFILTER:
-            found = qdisc.places(data, start + qdisc.TCMSG.size, end)
-            if qdisc.TCA_OPTIONS in found:
-                actions = qdisc.places(data, *found[qdisc.TCA_OPTIONS]).get(TCA_MATCHALL_ACT)
+            attributes = nl.attribute_spans(data, start + qdisc.TCMSG.size, end)
+            if qdisc.TCA_OPTIONS in attributes:
+                actions = nl.attribute_spans(data, *attributes[qdisc.TCA_OPTIONS]).get(
+                    TCA_MATCHALL_ACT
+                )
                 if actions is not None:
                     return actions
     return None
@@ -76,8 +78,8 @@ def read_policer(
     """Return {name: value} of the ingress policer of interface ``index``; see qdisc.unpack."""
     data = route.dump_raw(RTM_GETTFILTER, _dump(index))
     actions = _actions(data)
-    police = qdisc.places(data, *actions).get(_POLICE) if actions else None
-    options = qdisc.places(data, *police).get(TCA_ACT_OPTIONS) if police else None
+    police = nl.attribute_spans(data, *actions).get(_POLICE) if actions else None
+    options = nl.attribute_spans(data, *police).get(TCA_ACT_OPTIONS) if police else None
     return qdisc.unpack(settings, data[slice(*options)] if options else b"")
 
 
@@ -88,8 +90,8 @@ class Policers:
         route: a netlink socket in the devices' namespace.
         indices: the interface of each policer.
 
-    ``sample()`` packs eight u32 for each as qdisc.Counters does. Bytes (of the network layer) and
-    packets are those that passed. Drops are packets that exceeded the rate.
+    ``sample()`` packs eight u32 for each as qdisc_counters.NamespaceCounters does. Bytes (of the
+    network layer) and packets are those that passed. Drops are packets that exceeded the rate.
     """
 
     def __init__(self, route: nl.Netlink, indices: Sequence[int]) -> None:
@@ -115,6 +117,6 @@ class Policers:
         if actions is None:
             raise nl.NetlinkError(0, "the policers of the bed changed during the run")
         start, end = actions
-        passed = qdisc.counter_places(data, start, end, [_MIRRED, TCA_ACT_STATS])
-        dropped = qdisc.counter_places(data, start, end, [_POLICE, TCA_ACT_STATS])
+        passed = qdisc_counters.counter_places(data, start, end, [_MIRRED, TCA_ACT_STATS])
+        dropped = qdisc_counters.counter_places(data, start, end, [_POLICE, TCA_ACT_STATS])
         return [*passed[:3], *dropped[3:]]

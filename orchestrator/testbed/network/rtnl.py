@@ -60,7 +60,7 @@ def mac_bytes(mac: str) -> bytes:
     return bytes(int(part, 16) for part in mac.split(":"))
 
 
-class End:
+class DeviceEnd:
     """One end of a new device: its name, index (0 for any), namespace and hardware address."""
 
     def __init__(
@@ -85,7 +85,7 @@ def link_message(index: int) -> bytes:
     return _IFINFO.pack(0, 0, index, 0, 0)
 
 
-def add_veth(route: Netlink, end: End, peer: End) -> None:
+def add_veth(route: Netlink, end: DeviceEnd, peer: DeviceEnd) -> None:
     """Queue the request for a veth pair with these ends."""
     data = nl.attribute(VETH_INFO_PEER, peer.message())
     info = [nl.attribute(IFLA_INFO_KIND, "veth"), nl.attribute(IFLA_INFO_DATA, data)]
@@ -100,11 +100,6 @@ def set_up(route: Netlink, index: int, what: str, mtu: int | None = None) -> Non
     if mtu is not None:
         body += nl.u32(IFLA_MTU, mtu)
     route.queue(RTM_NEWLINK, 0, body, f"{what} up")
-
-
-def set_down(route: Netlink, index: int, what: str) -> None:
-    """Queue the request that sets an interface down, which empties and resets its qdiscs."""
-    route.queue(RTM_NEWLINK, 0, _IFINFO.pack(0, 0, index, 0, IFF_UP), f"{what} down")
 
 
 def add_address(route: Netlink, index: int, address: str, prefix: int, what: str) -> None:
@@ -153,14 +148,14 @@ def way_to(route: Netlink, destination: str) -> Way | None:
     data = route.ask(RTM_GETROUTE, body)
     if not data:
         return None
-    found = nl.parse_attributes(data, nl.HEADER_BYTES + _RTMSG.size)
-    if RTA_OIF not in found:
+    attributes = nl.parse_attributes(data, nl.HEADER_BYTES + _RTMSG.size)
+    if RTA_OIF not in attributes:
         return None
     gateway, source = (
-        socket.inet_ntoa(found[kind]) if kind in found else None
+        socket.inet_ntoa(attributes[kind]) if kind in attributes else None
         for kind in (RTA_GATEWAY, RTA_PREFSRC)
     )
-    (index,) = struct.unpack("=I", found[RTA_OIF])
+    (index,) = struct.unpack("=I", attributes[RTA_OIF])
     return {"index": index, "gateway": gateway, "source": source}
 
 
@@ -185,15 +180,15 @@ def add_host_route(route: Netlink, destination: str, way: Way, metrics: Mapping[
 
 def addresses(route: Netlink) -> dict[int, list[tuple[str, int]]]:
     """Return {interface index: [IPv4 address and prefix length, ...]} in the kernel's order."""
-    found: dict[int, list[tuple[str, int]]] = {}
+    by_interface: dict[int, list[tuple[str, int]]] = {}
     for kind, data, start, end in route.dump(RTM_GETADDR, struct.pack("=BBBBi", 2, 0, 0, 0, 0)):
         if kind == RTM_NEWADDR and data[start] == socket.AF_INET:
             prefix, index = data[start + 1], struct.unpack_from("=i", data, start + 4)[0]
             attributes = nl.parse_attributes(data, start + 8, end)
             if IFA_LOCAL in attributes:
                 address = socket.inet_ntoa(attributes[IFA_LOCAL])
-                found.setdefault(index, []).append((address, prefix))
-    return found
+                by_interface.setdefault(index, []).append((address, prefix))
+    return by_interface
 
 
 def route_metrics(route: Netlink, index: int, destination: str | None = None) -> dict[int, int]:
@@ -202,7 +197,7 @@ def route_metrics(route: Netlink, index: int, destination: str | None = None) ->
     With a ``destination``, only the route to that host is used.
     """
     request = _RTMSG.pack(socket.AF_INET, 0, 0, 0, 0, 0, 0, 0, 0)
-    found: dict[int, int] = {}
+    by_kind: dict[int, int] = {}
     for kind, data, start, end in route.dump(RTM_GETROUTE, request):
         attributes = nl.parse_attributes(data, start + _RTMSG.size, end)
         table, over = data[start + 4], attributes.get(RTA_OIF)
@@ -215,8 +210,8 @@ def route_metrics(route: Netlink, index: int, destination: str | None = None) ->
             continue
         if struct.unpack("=I", over)[0] == index and RTA_METRICS in attributes:
             metrics = nl.parse_attributes(attributes[RTA_METRICS])
-            found |= {kind: struct.unpack("=I", value)[0] for kind, value in metrics.items()}
-    return found
+            by_kind |= {kind: struct.unpack("=I", value)[0] for kind, value in metrics.items()}
+    return by_kind
 
 
 def routes(route: Netlink) -> Iterator[tuple[int, str]]:
@@ -231,29 +226,29 @@ def routes(route: Netlink) -> Iterator[tuple[int, str]]:
         own = table == RT_TABLE_LOCAL and protocol == RTPROT_KERNEL
         if answer != RTM_NEWROUTE or own or flags & RTM_F_CLONED:
             continue
-        found = nl.parse_attributes(data, start + _RTMSG.size, end)
+        attributes = nl.parse_attributes(data, start + _RTMSG.size, end)
         network, gateway, source = (
-            socket.inet_ntoa(found[kind]) if kind in found else None
+            socket.inet_ntoa(attributes[kind]) if kind in attributes else None
             for kind in (RTA_DST, RTA_GATEWAY, RTA_PREFSRC)
         )
         metrics = {
             kind: int.from_bytes(value[:4], sys.byteorder)
-            for kind, value in nl.parse_attributes(found.get(RTA_METRICS, b"")).items()
+            for kind, value in nl.parse_attributes(attributes.get(RTA_METRICS, b"")).items()
         }
         text = route_text(f"{network or '0.0.0.0'}/{prefix}", gateway, source, metrics)
         text += "" if table == RT_TABLE_MAIN else f" table {table}"
         text += "" if kind == RTN_UNICAST else f" type {kind}"
-        yield int.from_bytes(found.get(RTA_OIF, b""), sys.byteorder), text
+        yield int.from_bytes(attributes.get(RTA_OIF, b""), sys.byteorder), text
 
 
 def route_text(
     network: str, gateway: str | None, source: str | None, metrics: Mapping[int, int]
 ) -> str:
     """Return a route to a network as text, such as "10.0.0.0/8 src 10.0.0.1 initcwnd 10"."""
-    words = [network]
-    words += [f"via {gateway}"] if gateway else []
-    words += [f"src {source}"] if source else []
-    return " ".join(words + [f"{_metric_name(kind)} {metrics[kind]}" for kind in sorted(metrics)])
+    parts = [network]
+    parts += [f"via {gateway}"] if gateway else []
+    parts += [f"src {source}"] if source else []
+    return " ".join(parts + [f"{_metric_name(kind)} {metrics[kind]}" for kind in sorted(metrics)])
 
 
 def _metric_name(kind: int) -> str:
@@ -263,14 +258,14 @@ def _metric_name(kind: int) -> str:
 
 def links(route: Netlink) -> dict[int, tuple[str, bool, int]]:
     """Return {interface index: (name, whether it is up, MTU)}."""
-    found = {}
+    by_index = {}
     for _kind, data, start, end in route.dump(RTM_GETLINK, link_message(0)):
         _family, _type, index, flags, _change = _IFINFO.unpack_from(data, start)
         attributes = nl.parse_attributes(data, start + _IFINFO.size, end)
         name = bytes(attributes[IFLA_IFNAME]).rstrip(b"\0").decode()
         (mtu,) = struct.unpack("=I", attributes[IFLA_MTU])
-        found[index] = name, bool(flags & IFF_UP), mtu
-    return found
+        by_index[index] = name, bool(flags & IFF_UP), mtu
+    return by_index
 
 
 def interfaces(route: Netlink) -> dict[str, tuple[int, tuple[int, ...]]]:
@@ -279,11 +274,11 @@ def interfaces(route: Netlink) -> dict[str, tuple[int, tuple[int, ...]]]:
     Statistics are struct rtnl_link_stats64's first eight counters: rx_packets, tx_packets,
     rx_bytes, tx_bytes, rx_errors, tx_errors, rx_dropped, tx_dropped.
     """
-    found = {}
+    by_name = {}
     for _kind, data, start, end in route.dump(RTM_GETLINK, _IFINFO.pack(0, 0, 0, 0, 0)):
         index = _IFINFO.unpack_from(data, start)[2]
         attributes = nl.parse_attributes(data, start + _IFINFO.size, end)
         name = bytes(attributes[IFLA_IFNAME]).rstrip(b"\0").decode()
         counters = struct.unpack_from("=8Q", attributes[IFLA_STATS64])
-        found[name] = (index, counters)
-    return found
+        by_name[name] = (index, counters)
+    return by_name

@@ -22,10 +22,12 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from collections.abc import Iterable, Iterator
 
-    from orchestrator.protocol.machine_facts import Load, Second
+    from orchestrator.protocol.reports.machine_facts import Load, Second
 
 PERIOD_NS = 10_000_000
 SECOND_NS = 1_000_000_000
+MOST_READINGS = 2
+"""A reading of the CPU's counters may take so many times the shortest one without being late."""
 _STAT_FIELDS = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 # Indices among the fields of /proc/PID/stat after the program's name.
 _GROUP_FIELD, _USER_TIME_FIELD = 2, 11
@@ -131,19 +133,24 @@ def _measured(
     end_ns = origin_ns + duration_ns
     due_ns, edge_ns = origin_ns, origin_ns + SECOND_NS
     _late_ns(origin_ns)
-    before, worst_ns = _Reading(cpu, group, moved_thread), 0
+    before, worst_ns = _CpuCounters(cpu, group, moved_thread), 0
+    shortest_ns = system.monotonic_ns() - before.time_ns
     while due_ns < end_ns:
         due_ns += PERIOD_NS
         late_ns = _late_ns(due_ns)
         late.append(late_ns)
         worst_ns = max(worst_ns, late_ns)
         if due_ns >= edge_ns or due_ns >= end_ns:
-            after = _Reading(cpu, group, moved_thread)
+            after = _CpuCounters(cpu, group, moved_thread)
             seconds.append(_second(before, after, worst_ns))
             before, worst_ns = after, 0
             edge_ns += SECOND_NS
-            # Wake-ups that were due during the reading were late because of the reading.
-            skipped = max(min(system.monotonic_ns(), end_ns) - due_ns, 0) // PERIOD_NS
+            # Wake-ups that were due during the reading were late because of the reading. But only
+            # for the time that it needs: a machine that stood still meanwhile was late.
+            now_ns = system.monotonic_ns()
+            shortest_ns = min(shortest_ns, now_ns - after.time_ns)
+            needed_ns = min(now_ns, end_ns, after.time_ns + MOST_READINGS * shortest_ns) - due_ns
+            skipped = max(needed_ns, 0) // PERIOD_NS
             missed += skipped
             due_ns += skipped * PERIOD_NS
     late.sort()
@@ -165,11 +172,11 @@ def _late_ns(due_ns: int) -> int:
     """Sleep until ``due_ns``, and return by how much later the process woke up."""
     left_ns = due_ns - system.monotonic_ns()
     if left_ns > 0:
-        time.sleep(left_ns / 1e9)
+        time.sleep(left_ns / 1e9)  # how late a sleep ends is what is measured
     return system.monotonic_ns() - due_ns
 
 
-class _Reading:
+class _CpuCounters:
     """The kernel's counters of one CPU at the time of construction.
 
     Args:
@@ -190,7 +197,7 @@ class _Reading:
         self.pressure_us = _pressure_us()
 
 
-def _second(before: _Reading, after: _Reading, worst_ns: int) -> Second:
+def _second(before: _CpuCounters, after: _CpuCounters, worst_ns: int) -> Second:
     """Return the shares of the time between two readings."""
     length_s = (after.time_ns - before.time_ns) / 1e9
     spent_s = {name: after.cpu_s[name] - before.cpu_s[name] for name in _STAT_FIELDS}

@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import json
 
-from orchestrator.protocol.netem import IMPAIRMENT_PREFIXES
+from orchestrator.protocol.links.netem import IMPAIRMENT_PREFIXES
 from orchestrator.protocol.numbering import CHANNEL_ENDS, link_and_direction
-from orchestrator.testbed.network import qdisc
+from orchestrator.testbed.network.queues import qdisc_counters
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
-    from collections.abc import Callable
-
     from orchestrator.protocol.specification import SettingSpec
     from orchestrator.testbed.bed import ShapedNetwork
     from orchestrator.testbed.kernel.netlink import Netlink
@@ -34,12 +32,10 @@ class ImpairmentCounters:
     Args:
         bed: the built network; the scheduler keeps its specification up to date.
         route: a netlink socket in the namespace of the wires.
-        lost: returns how many packets a channel has lost by their numbers. The kernel counts them
-            as drops of the netem, which never had them.
     """
 
-    def __init__(self, bed: ShapedNetwork, route: Netlink, lost: Callable[[str], int]) -> None:
-        self._bed, self._route, self._lost = bed, route, lost
+    def __init__(self, bed: ShapedNetwork, route: Netlink) -> None:
+        self._bed, self._route = bed, route
         self._seen: dict[str, tuple[int, int, int]] = {}
         self._counts: dict[str, dict[str, list[int]]] = {}
 
@@ -48,26 +44,17 @@ class ImpairmentCounters:
         link_name, direction = link_and_direction(channel)
         link = self._bed.links[link_name]
         netem = link.spec[direction]["netem"]
-        settings = [one for one in netem["settings"] if is_counted(one)] if netem else []
-        condition = json.dumps({one["name"]: one["value"] for one in settings})
+        settings = (
+            [setting for setting in netem["settings"] if is_counted(setting)] if netem else []
+        )
+        condition = json.dumps({setting["name"]: setting["value"] for setting in settings})
         _name, index = link.device(CHANNEL_ENDS[direction][1])
-        found = self._decided(channel, index)
-        counts = self._counts.setdefault(channel, {}).setdefault(condition, [0] * len(found))
-        before = self._seen.get(channel, (0,) * len(found))
-        for place, (now, then) in enumerate(zip(found, before, strict=True)):
-            counts[place] += (now - then) & 0xFFFFFFFF  # the kernel's counters have 32 bits
-        self._seen[channel] = found
-
-    def _decided(self, channel: str, index: int) -> tuple[int, int, int]:
-        """Return what the netem has decided; see qdisc.decided.
-
-        On a real machine packets move between two readings.
-        """
-        while True:
-            lost = self._lost(channel)
-            packets, drops, ahead = qdisc.decided(self._route, index)
-            if self._lost(channel) == lost:
-                return (packets - lost) & 0xFFFFFFFF, (drops - lost) & 0xFFFFFFFF, ahead
+        counters = qdisc_counters.decided(self._route, index)
+        counts = self._counts.setdefault(channel, {}).setdefault(condition, [0] * len(counters))
+        before = self._seen.get(channel, (0,) * len(counters))
+        for number, (now, then) in enumerate(zip(counters, before, strict=True)):
+            counts[number] += (now - then) & 0xFFFFFFFF  # the kernel's counters have 32 bits
+        self._seen[channel] = counters
 
     def totals(self) -> dict[str, list[Total]]:
         """Count up to now, and return all counts of every channel that was ever counted.

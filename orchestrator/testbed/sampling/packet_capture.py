@@ -48,15 +48,15 @@ class PacketCapture:
 
         Each is (time in ns of the wall clock, the first 62 bytes of the frame).
         """
-        found: list[tuple[int, bytes]] = []
+        frames: list[tuple[int, bytes]] = []
         while True:
             begin = self._next * _FRAME_BYTES
-            status, _length, kept, place, _network, seconds, ns = _HEADER.unpack_from(
+            status, _length, kept, offset, _network, seconds, ns = _HEADER.unpack_from(
                 self._ring, begin
             )
             if not status & _USER:
-                return found
-            frame = self._ring[begin + place : begin + place + kept]
-            found.append((seconds * 10**9 + ns, frame))
+                return frames
+            frame = self._ring[begin + offset : begin + offset + kept]
+            frames.append((seconds * 10**9 + ns, frame))
             struct.pack_into("=I", self._ring, begin, 0)  # TP_STATUS_KERNEL: may be used again
             self._next = (self._next + 1) % self._frames

@@ -4,6 +4,9 @@ The queue probe sends a burst that overfills the queue, and captures when each p
 leaves the link. The spacing of the packets that leave gives the rate. The longest stay, less the
 time behind the queue, gives the queue's length. Neither depends on the other links of the path. The
 policer probe empties the policer's bucket repeatedly. What passes in between gives its rate.
+
+No probe depends on what an earlier one left. Each begins in an idle network, in which policers have
+the tokens that it needs and AQMs are as new.
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ import select
 import socket
 import struct
 
-from orchestrator.protocol.frames import (
+from orchestrator.protocol.links.frames import (
     ETHERNET_BYTES,
     ICMP_BYTES,
     IPV4_BYTES,
@@ -21,6 +24,7 @@ from orchestrator.protocol.frames import (
 )
 from orchestrator.protocol.numbering import CHANNEL_ENDS, link_and_direction
 from orchestrator.testbed.kernel import system
+from orchestrator.testbed.network import channels
 from orchestrator.testbed.sampling.packet_capture import PacketCapture
 
 TYPE_CHECKING = False
@@ -88,8 +92,8 @@ def _readable(raw: socket.socket, timer: system.Timer, deadline_ns: int) -> bool
 def round_trip_ns(bed: Bed, probe: RoundTripProbe | EndProbe, echoes: int) -> int | None:
     """Return the shortest of ``echoes`` ICMP round trips between two hosts.
 
-    On paths that lose packets, up to the probe's ``attempts`` requests are sent. None means that no
-    answer came back.
+    On paths that lose packets, up to the probe's ``attempts`` requests are sent. Before each one
+    the policers on the way get tokens for it. None means that no answer came back.
     """
     best, answers = None, 0
     sink = bed.address(probe["sink"])
@@ -97,6 +101,7 @@ def round_trip_ns(bed: Bed, probe: RoundTripProbe | EndProbe, echoes: int) -> in
     with bed.enter(probe["source"]):
         raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
     for sequence in range(max(probe["attempts"], echoes)):
+        timer.sleep_until(system.monotonic_ns() + probe["fill_ns"])
         sent = system.monotonic_ns()
         raw.sendto(_echo_request(1, sequence, probe["frame_bytes"]), (sink, 0))
         deadline = sent + 2 * probe["expected_ns"] + _GRACE_NS
@@ -116,17 +121,20 @@ def round_trip_ns(bed: Bed, probe: RoundTripProbe | EndProbe, echoes: int) -> in
 def queue_burst(bed: Bed, probe: BurstProbe) -> BurstResult:
     """Overfill a queue in each of the probe's rounds, and return when packets passed the link.
 
-    The probe's ``settle_ns`` is long enough for the last packet to leave the link.
+    The probe's ``settle_ns`` is long enough for the last packet to leave the link. A queue that is
+    no FIFO forgets in each round what came before.
     """
+    timer = system.Timer()
+    timer.sleep_until(system.monotonic_ns() + probe["fill_ns"])
     with system.inside(bed.wires_fd, bed.home_fd):
         ends = _devices(bed, probe["channel"])
         captures = [PacketCapture(name, 2 * probe["packets"]) for name in ends]
     sender, receiver = _ends(bed, probe)
     padding = bytes(probe["frame_bytes"] - _HEADER_BYTES - _STAMP.size)
-    timer = system.Timer()
     came = 0
     passed: list[Passed] = []
     for number in range(probe["rounds"]):
+        channels.reset_queue(bed, probe["channel"])
         for sequence in range(probe["packets"]):
             sender.send(_STAMP.pack(number, sequence) + padding)
         timer.sleep_until(system.monotonic_ns() + probe["settle_ns"])
@@ -140,14 +148,16 @@ def queue_burst(bed: Bed, probe: BurstProbe) -> BurstResult:
 def policer_bursts(bed: Bed, probe: PolicerProbe) -> BurstResult:
     """Empty a policer's bucket in each of the probe's rounds, and return when packets passed.
 
-    The bucket is full again when this returns, because of the probe's ``settle_ns``.
+    The bucket is full at the first burst, because of the probe's ``fill_ns``, and when this
+    returns, because of its ``settle_ns``.
     """
+    timer = system.Timer()
+    timer.sleep_until(system.monotonic_ns() + probe["fill_ns"])
     with system.inside(bed.wires_fd, bed.home_fd):
         room = 2 * probe["packets"] * probe["rounds"]
         captures = [PacketCapture(name, room) for name in _devices(bed, probe["channel"])]
     sender, receiver = _ends(bed, probe)
     padding = bytes(probe["frame_bytes"] - _HEADER_BYTES - _STAMP.size)
-    timer = system.Timer()
     begin_ns = system.monotonic_ns()
     for number in range(probe["rounds"]):
         timer.sleep_until(begin_ns + number * probe["pause_ns"])
@@ -160,8 +170,8 @@ def policer_bursts(bed: Bed, probe: PolicerProbe) -> BurstResult:
 
 
 def _close(*opened: PacketCapture | socket.socket) -> None:
-    for each in opened:
-        each.close()
+    for resource in opened:
+        resource.close()
 
 
 def _devices(bed: ShapedNetwork, channel: str) -> list[str]:

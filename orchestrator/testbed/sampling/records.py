@@ -1,10 +1,10 @@
 """Writes what the bed has measured: samples as binary rows, everything else as JSON lines.
 
-In the output folder are ``tcp.bin``, ``queue.bin``, ``readings.bin``, ``transfers.bin`` and
-``datagrams.bin``. Their rows are those of protocol/records.py. ``facts.jsonl`` has one line for
-each fact, {"fact": name, ...}. ``progress`` has the phase and the nanoseconds of traffic simulated
-so far, rewritten in place. All but ``tcp.bin`` and ``progress`` are read only when the bed has
-ended.
+In the output folder are ``tcp.bin``, ``senders.bin``, ``queue.bin``, ``readings.bin``,
+``sojourn.bin``, ``transfers.bin`` and ``datagrams.bin``. Their rows are those of
+protocol/records.py. ``facts.jsonl`` has one line for each fact, {"fact": name, ...}. ``progress``
+has the phase and the nanoseconds of traffic simulated so far, rewritten in place. The
+live view of a run reads ``tcp.bin``, ``queue.bin`` and ``facts.jsonl`` before the bed has ended.
 """
 
 from __future__ import annotations
@@ -13,10 +13,11 @@ import json
 import os
 import threading
 
-from orchestrator.protocol.records import (
+from orchestrator.protocol.reports.records import (
     DATAGRAMS_ROW,
     QUEUE_TIME,
     READING_HEAD,
+    SOJOURN_ROW,
     TCP_HEAD,
     TRANSFER_ROW,
 )
@@ -24,9 +25,12 @@ from orchestrator.testbed.kernel import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-_FILES = ("tcp.bin", "queue.bin", "readings.bin", "transfers.bin", "datagrams.bin")
+_FILES = (
+    "tcp.bin", "senders.bin", "queue.bin", "readings.bin", "sojourn.bin", "transfers.bin",
+    "datagrams.bin",
+)  # fmt: skip
 _FLUSH_BYTES = 1 << 18
 
 
@@ -52,13 +56,24 @@ class Records:
         if answers:
             self._append("tcp.bin", TCP_HEAD.pack(time_ns, len(answers)) + answers)
 
+    def sender_state(self, row: bytes) -> None:
+        """Write one SENDER_STATE_ROW."""
+        self._append("senders.bin", row)
+
     def queue(self, time_ns: int, counters: bytes) -> None:
         """Write one sample of all qdiscs."""
         self._append("queue.bin", QUEUE_TIME.pack(time_ns) + counters)
 
-    def reading(self, time_ns: int, place: int, counters: bytes) -> None:
-        """Write the counters of the qdisc or policer at that place, for checks."""
-        self._append("readings.bin", READING_HEAD.pack(time_ns, place) + counters)
+    def reading(self, time_ns: int, number: int, counters: bytes) -> None:
+        """Write the counters of the qdisc or policer of that number, for checks."""
+        self._append("readings.bin", READING_HEAD.pack(time_ns, number) + counters)
+
+    def sojourn(self, time_ns: int, queue_number: int, values: Mapping[int, int]) -> None:
+        """Write how long packets waited in the queue of that number: values by their codes."""
+        rows = (
+            SOJOURN_ROW.pack(time_ns, queue_number, code, value) for code, value in values.items()
+        )
+        self._append("sojourn.bin", b"".join(rows))
 
     def transfer(self, flow: int, start_ns: int, end_ns: int, size_bytes: int) -> None:
         """Write one transfer of a flow; see traffic.Services. Any thread may call it."""

@@ -9,7 +9,9 @@ from orchestrator.protocol.ports import MANY_PORTS
 from orchestrator.testbed.kernel import system, tcpdiag
 from orchestrator.testbed.network import redirect
 from orchestrator.testbed.sampling.readings import NEVER_NS as _NEVER_NS
-from orchestrator.testbed.sampling.readings import Readings
+from orchestrator.testbed.sampling.readings import QueueReader
+from orchestrator.testbed.sampling.sender_states import SenderStates
+from orchestrator.testbed.sampling.sojourn import SojournTimes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -52,20 +54,34 @@ class Sampler:
         self._flows = flows
         self._among_packets = among_packets
         # A lab host may have only some of all flows.
+        self._numbers = {
+            flow.spec["name"]: flow.spec.get("number", position)
+            for position, flow in enumerate(flows)
+        }
         self._counting = [
-            (flow.spec.get("number", place), flow)
-            for place, flow in enumerate(flows)
-            if _counts_itself(flow)
+            (self._numbers[flow.spec["name"]], flow) for flow in flows if _counts_itself(flow)
         ]
-        self._senders: list[tcpdiag.TcpDiag] = []
+        # Of each socket of sock_diag: the numbers of the flows whose senders it samples.
+        self._senders: dict[tcpdiag.TcpDiag, list[int]] = {}
         self._receivers: list[tcpdiag.TcpDiag] = []
         self._many: list[tcpdiag.TcpDiag] = []
-        self._closed = tcpdiag.Closed()
+        self._closed = tcpdiag.ClosedSockets()
+        self._states = SenderStates(
+            (
+                (self._numbers[flow.spec["name"]], flow.spec)
+                for flow in flows
+                if not _counts_itself(flow) and flow.spec["connections"] != "many"
+            ),
+            records,
+        )
         for host, present in _ends(bed, flows).items():
             self._open(bed, host, present)
         self._counters = bed.queue_counters(_words(bed))
         self._policers = redirect.Policers(bed.wires, _policed(bed))
-        self._readings = Readings(bed, self._counters.names, len(self._policers.indices), records)
+        self._sojourn = SojournTimes(bed, self._counters.names)
+        self._readings = QueueReader(
+            bed, self._counters.names, len(self._policers.indices), records
+        )
 
     def _open(self, bed: Bed, host: str, present: Sequence[End]) -> None:
         """Open the socket that samples the given ends of flows on a host."""
@@ -82,7 +98,9 @@ class Sampler:
                 self._closed.watch()
         kinds = {kind for _ports, kind, _flow in few}
         if tcpdiag.SENDER in kinds:
-            self._senders.append(probe)
+            self._senders[probe] = [
+                self._numbers[flow["name"]] for _ports, kind, flow in few if kind == tcpdiag.SENDER
+            ]
         if tcpdiag.RECEIVER in kinds:
             self._receivers.append(probe)
         if many_port is not None:
@@ -118,9 +136,10 @@ class Sampler:
             sample["queue_ns"],
             spec["edges_ns"],
             sample["readings_ns"],
+            sample["grid_ns"],
         )
         readings = self._readings
-        for time_ns, what in plan:
+        for time_ns, due in plan:
             while True:
                 stop_ns = stops[0][0] if stops else _NEVER_NS
                 if min(stop_ns, readings.next_ns) > time_ns:
@@ -133,31 +152,61 @@ class Sampler:
                 with self._among_packets():
                     stops.pop(0)[1].stop()
             timer.sleep_until(origin_ns + time_ns + _BEHIND_NS)
-            self._take(time_ns, what)
+            if due == sampling_schedule.GRID and self._is_late(origin_ns + time_ns):
+                continue
+            self._take(time_ns, due)
         for flow in self._flows:
             flow.finish()
 
-    def _take(self, time_ns: int, what: int) -> None:
-        if what & (sampling_schedule.QUEUES | sampling_schedule.READINGS):
+    def _is_late(self, due_ns: int) -> bool:
+        """Tell whether the next reading of the grid is due, too, on a real machine.
+
+        A machine that cannot keep up reads as often as it can. Otherwise its samples and queues
+        would be read later and later.
+        """
+        grid_ns = self._spec["sample"]["grid_ns"]
+        if grid_ns is None or not self._spec.get("real_time", False):
+            return False
+        return system.monotonic_ns() >= due_ns + grid_ns
+
+    def _take_queues(self, time_ns: int, due: int) -> None:
+        if due & (sampling_schedule.QUEUES | sampling_schedule.READINGS):
             counters = self._counters.sample() + self._policers.sample()
-            if what & sampling_schedule.QUEUES:
+            if due & sampling_schedule.QUEUES:
                 self._records.queue(time_ns, counters)
-            if what & sampling_schedule.READINGS:
+            if due & sampling_schedule.READINGS:
                 self._readings.take(time_ns, counters)
-        probes = self._senders if what & sampling_schedule.SENDERS else []
-        if what & sampling_schedule.RECEIVERS:
-            probes = [*probes, *(probe for probe in self._receivers if probe not in probes)]
-        for probe in probes:
-            self._records.tcp(time_ns, probe.answers())
-        for probe in self._many if what & sampling_schedule.MANY else []:
+        if due & sampling_schedule.EDGES:
+            for queue_number, sojourn_values in self._sojourn.read():
+                self._records.sojourn(time_ns, queue_number, sojourn_values)
+
+    def _take(self, time_ns: int, due: int) -> None:
+        self._take_queues(time_ns, due)
+        self._take_sockets(time_ns, due)
+        for probe in self._many if due & sampling_schedule.MANY else []:
             self._records.tcp(time_ns, probe.many_answers())
-        if what & (sampling_schedule.SENDERS | sampling_schedule.MANY):
+        if due & (sampling_schedule.SENDERS | sampling_schedule.MANY):
             self._records.tcp(time_ns, self._closed.take())
-        if what & sampling_schedule.SENDERS:
+        if due & sampling_schedule.SENDERS:
             for number, flow in self._counting:
                 self._records.datagrams(time_ns, number, flow.counters(time_ns))
         if time_ns % sampling_schedule.DIGEST_NS == 0:
             self._records.progress("traffic", time_ns)
+
+    def _take_sockets(self, time_ns: int, due: int) -> None:
+        """Sample the sockets of flows with one connection at a time."""
+        for probe, flows in self._senders.items():
+            if due & sampling_schedule.SENDERS:
+                answers = probe.answers()
+                self._records.tcp(time_ns, answers)
+            elif due & sampling_schedule.GRID:
+                answers = probe.brief_answers()
+            if due & sampling_schedule.GRID:
+                self._states.take(time_ns, answers, flows)
+        if due & sampling_schedule.RECEIVERS:
+            for probe in self._receivers:
+                if probe not in self._senders:
+                    self._records.tcp(time_ns, probe.answers())
 
 
 def _counts_itself(engine: Engine) -> TypeGuard[DatagramEngine]:
@@ -188,7 +237,7 @@ def _closes(flow: FlowSpec) -> bool:
 
 
 def _words(bed: Bed) -> dict[tuple[int, int], list[WordSpec]]:
-    """Return which words of each queue are sampled beside its counters; see qdisc.Counters."""
+    """Return which words of each queue are sampled; see qdisc_counters.NamespaceCounters."""
     return {
         (link.device(sink)[1], QUEUE_HANDLE): queue["words"]
         for link in bed.links.values()

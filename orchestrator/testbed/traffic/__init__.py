@@ -1,9 +1,9 @@
 """Traffic engines: the classes that make the traffic of flows, one file for each engine.
 
 A module of this package lists its engines in ``ENGINES``, {name: class}. Each class derives from
-``FlowEngine``. The constructor opens the sockets that listen, so that they are ready before any
-flow starts. In a lab, the two ends of a flow can be on two machines. The engine then opens only the
-ends for which ``bed.holds`` is true.
+``FlowEngine``, and tells its ``outcomes`` how connections begin and end. The constructor opens the
+sockets that listen, so that they are ready before any flow starts. In a lab, the two ends of a flow
+can be on two machines. The engine then opens only the ends for which ``bed.holds`` is true.
 
 ``FlowSpec`` in protocol/specification.py describes a flow, and protocol/engine_parameters.py the
 parameters of each engine. sockets.py says which ports connections have. An engine that uses no TCP
@@ -15,6 +15,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+from orchestrator.testbed.traffic.outcomes import Outcomes
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from collections.abc import Callable
@@ -23,6 +25,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from orchestrator.protocol.specification import FlowSpec
     from orchestrator.testbed.bed import Bed, Engine
     from orchestrator.testbed.sampling.records import Records
+    from orchestrator.testbed.traffic.outcomes import Report
 
     EngineClass: TypeAlias = "Callable[[Bed, FlowSpec, Services], Engine]"
 
@@ -69,6 +72,10 @@ class Services:
         """Record the end of a transfer that began on another machine; see ``transfer``."""
         self._fact("transfer_ends", port=port, end_ns=end_ns, bytes=size_bytes)
 
+    def outcome(self, report: Report) -> None:
+        """Record how the flow's connections ended here."""
+        self._fact("outcome", **report)
+
     def _fact(self, name: str, **values: object) -> None:
         """Record a fact about the flow; after traffic it is no longer part of the run."""
         if not self._records.over:
@@ -85,17 +92,19 @@ class FlowEngine:
 
     def __init__(self, spec: FlowSpec, services: Services) -> None:
         self.spec, self.services = spec, services
+        self.outcomes = Outcomes()
 
     def stop(self) -> None:
         """Do nothing: most engines end the flow at its stop time by themselves."""
 
     def finish(self) -> None:
-        """Do nothing: only engines with transfers have something to record at the end."""
+        """Record how the flow's connections ended."""
+        self.services.outcome(self.outcomes.report())
 
 
 def engines() -> dict[str, EngineClass]:
     """Return every engine's class by its name."""
-    found: dict[str, EngineClass] = {}
+    classes: dict[str, EngineClass] = {}
     for module in pkgutil.iter_modules(__path__):
-        found.update(getattr(importlib.import_module(f"{__name__}.{module.name}"), "ENGINES", {}))
-    return found
+        classes.update(getattr(importlib.import_module(f"{__name__}.{module.name}"), "ENGINES", {}))
+    return classes

@@ -14,8 +14,10 @@ import os
 import socket
 import threading
 
+from orchestrator.protocol.reports.outcomes import NETWORK_ERRORS
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.traffic import FlowEngine
+from orchestrator.testbed.traffic.outcomes import ONLY
 from orchestrator.testbed.traffic.sockets import listen, make_socket, window_of
 
 TYPE_CHECKING = False
@@ -29,7 +31,6 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 CHUNK_BYTES = 1 << 20
 _READ_BYTES = 64 << 20
 _MSG_TRUNC, _MSG_WAITALL = 0x20, 0x100
-_ENDED = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.ESHUTDOWN)
 
 _recv = ctypes.CDLL(None, use_errno=True).recv
 _recv.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
@@ -48,6 +49,8 @@ class BulkFlow(FlowEngine):
         self._listener: socket.socket | None = None
         self._sender: socket.socket | None = None
         self._receiver: socket.socket | None = None
+        self._origin_ns = 0
+        self._is_stopped = False
         if bed.holds(spec["sink"]):
             self._listener = listen(bed, spec, spec["sink"])
         if bed.holds(spec["source"]):
@@ -57,11 +60,11 @@ class BulkFlow(FlowEngine):
 
     def start(self, origin_ns: int) -> None:
         """Start a thread for each end; the sender connects at its start time."""
+        self._origin_ns = origin_ns
         if self._listener is not None:
             threading.Thread(target=self._receive, args=(self._listener,), daemon=True).start()
         if self._sender is not None:
-            sends = (self._sender, origin_ns)
-            threading.Thread(target=self._send, args=sends, daemon=True).start()
+            threading.Thread(target=self._send, args=(self._sender,), daemon=True).start()
 
     def stop(self) -> None:
         """End the sender's data; the kernel still delivers what it has queued.
@@ -69,29 +72,48 @@ class BulkFlow(FlowEngine):
         The caller keeps the stop time, because a blocked send cannot watch the clock.
         """
         if self._sender is not None:
+            self.outcomes.stopped(self._now_ns(), ONLY)
+            self._is_stopped = True
             with contextlib.suppress(OSError):
                 self._sender.shutdown(socket.SHUT_WR)
 
-    def _send(self, sender: socket.socket, origin_ns: int) -> None:
-        system.Timer().sleep_until(origin_ns + self.spec["start_ns"])
+    def _now_ns(self) -> int:
+        return system.monotonic_ns() - self._origin_ns
+
+    def _send(self, sender: socket.socket) -> None:
+        system.Timer().sleep_until(self._origin_ns + self.spec["start_ns"])
+        self.outcomes.begins(ONLY, self.spec["start_ns"])
         remaining = self._size_bytes
         try:
             sender.connect(self._destination)
+            self.outcomes.connected(ONLY)
             while remaining is None or remaining > 0:
                 sent = sender.send(_chunk[:remaining])
                 remaining = None if remaining is None else remaining - sent
             sender.shutdown(socket.SHUT_WR)
+            sender.recv(1)  # until the connection breaks: the receiver sends nothing
         except OSError as error:
-            if error.errno not in _ENDED:
-                self.services.problem(f"sender: {error.strerror}")
+            # A send that ``stop`` interrupts has EPIPE, and the receiver reads on.
+            if not (self._is_stopped and error.errno == errno.EPIPE):
+                self._broke("sender", error)
 
     def _receive(self, listener: socket.socket) -> None:
         self._receiver, _peer = listener.accept()
+        if self._sender is None:  # it is on another machine
+            self.outcomes.begins(ONLY, self._now_ns())
+            self.outcomes.connected(ONLY)
         try:
             read_to_end(self._receiver, window_of(self.spec))
+            self.outcomes.ended(ONLY, self._now_ns())
         except OSError as error:
-            if error.errno not in _ENDED:
-                self.services.problem(f"receiver: {error.strerror}")
+            self._broke("receiver", error)
+
+    def _broke(self, end: str, error: OSError) -> None:
+        """Note an error of the network, or report any other one."""
+        if error.errno in NETWORK_ERRORS:
+            self.outcomes.failed(ONLY, self._now_ns(), error.errno)
+        else:
+            self.services.problem(f"{end}: {error.strerror}")
 
 
 def read_to_end(receiver: socket.socket, window: ReceiveWindow | None) -> int:

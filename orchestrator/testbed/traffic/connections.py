@@ -6,19 +6,31 @@ import abc
 import random
 import socket
 
-from orchestrator.protocol.random_quantities import draw
+from orchestrator.protocol.links.random_quantities import draw
 from orchestrator.testbed.traffic import FlowEngine
+from orchestrator.testbed.traffic.outcomes import error_of
 from orchestrator.testbed.traffic.reactor import CLOSED, FAILED, INCOMING, Reactor
-from orchestrator.testbed.traffic.sockets import Connector, congestion_of, listen
+from orchestrator.testbed.traffic.sockets import (
+    ConnectFailed,
+    Connector,
+    congestion_of,
+    listen,
+    shut,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from orchestrator.protocol.engine_parameters import ConnectionsTraffic
     from orchestrator.protocol.specification import FlowSpec
     from orchestrator.testbed.bed import Bed
     from orchestrator.testbed.traffic import Services
+    from orchestrator.testbed.traffic.reactor import Incoming, Outgoing
+
+_RETRY_NS = 1_000_000_000
+"""After a connection that the kernel refused at once, the next one waits for as long as TCP does
+before it repeats a SYN (RFC 6298)."""
 
 
 class ConnectionsFlow(FlowEngine, abc.ABC):
@@ -76,8 +88,9 @@ class ConnectionsFlow(FlowEngine, abc.ABC):
         self.reactor.start(origin_ns)
 
     def finish(self) -> None:
-        """Record what is not complete at the end of the run."""
+        """Record what is not complete at the end of the run, and how connections ended."""
         self.reactor.finish(self._note_incomplete)
+        super().finish()
 
     def _interval_ns(self, arrivals_per_s: float) -> int:
         return int(self._times.expovariate(arrivals_per_s / 10**9))
@@ -86,16 +99,33 @@ class ConnectionsFlow(FlowEngine, abc.ABC):
         over = self._stopped or time_ns >= self._duration_ns
         if over or self._begun == self._schedule["number"]:
             return
-        client, port = self._connector.open()
-        self._connections[port] = self.new_connection(client, port, time_ns, self._begun)
+        try:
+            client, port = self._connector.open()
+        except ConnectFailed as error:
+            self.outcomes.begins(error.port, time_ns)
+            self.outcomes.failed(error.port, time_ns, error.code)
+            self._plan_next(_RETRY_NS)
+        else:
+            self.outcomes.begins(port, time_ns)
+            self._connections[port] = self.new_connection(client, port, time_ns, self._begun)
         self._begun += 1
         arrivals_per_s = self._schedule["arrivals_per_s"]
         if arrivals_per_s is not None:
             next_ns = time_ns + self._interval_ns(arrivals_per_s)
             self.reactor.at(next_ns, self._begin, next_ns)
 
+    def _plan_next(self, least_ns: int = 0) -> None:
+        """Without a Poisson process, begin the next connection after the gap."""
+        if self._schedule["arrivals_per_s"] is None:
+            gap = self._schedule["gap"]
+            gap_ns = 0 if gap is None else draw(self._times, gap)
+            next_ns = self.reactor.now_ns() + max(gap_ns, least_ns)
+            self.reactor.at(next_ns, self._begin, next_ns)
+
     def _accepted(self, server: socket.socket, port: int) -> None:
         if not self.connects:
+            self.outcomes.begins(port, self.reactor.now_ns())
+            self.outcomes.connected(port)
             self._servers[port] = self.new_server_end(server, port)
         elif port in self._connections:
             self._connections[port].accepted(server)
@@ -104,6 +134,7 @@ class ConnectionsFlow(FlowEngine, abc.ABC):
 
     def _cut(self) -> None:
         self._stopped = True
+        self.outcomes.stopped(self.reactor.now_ns())
         for connection in list(self._connections.values()):
             connection.cut()
 
@@ -114,15 +145,20 @@ class ConnectionsFlow(FlowEngine, abc.ABC):
             server_end.note_incomplete()
 
     def ended(self, port: int) -> None:
-        """Forget a connection; without a Poisson process, begin the next one after the gap."""
+        """Forget a connection; without a Poisson process, begin the next one after the gap.
+
+        It has ended well unless ``outcomes`` knows better.
+        """
+        self.outcomes.ended(port, self.reactor.now_ns())
         if not self.connects:
             del self._servers[port]
             return
         del self._connections[port]
-        if self._schedule["arrivals_per_s"] is None:
-            gap = self._schedule["gap"]
-            next_ns = self.reactor.now_ns() + (0 if gap is None else draw(self._times, gap))
-            self.reactor.at(next_ns, self._begin, next_ns)
+        self._plan_next()
+
+    def failed(self, port: int, code: int) -> None:
+        """Note that a connection failed with that errno; ``ended`` is called next."""
+        self.outcomes.failed(port, self.reactor.now_ns(), code)
 
 
 class ServerEnd(abc.ABC):
@@ -134,7 +170,12 @@ class ServerEnd(abc.ABC):
 
 
 class Connection(abc.ABC):
-    """Both ends of one connection; a derived class says what they send."""
+    """Both ends of one connection; a derived class says what they send.
+
+    ``streams`` are all data that its ends send and read.
+    """
+
+    streams: Sequence[Outgoing | Incoming] = ()
 
     def __init__(
         self, flow: ConnectionsFlow, client: socket.socket, port: int, number: int
@@ -183,19 +224,27 @@ class Connection(abc.ABC):
         """End the sender's data; the kernel still delivers what it has queued."""
         sender = self.sender()
         assert sender is not None, "only a connected sender is shut"
-        sender.shutdown(socket.SHUT_WR)
+        shut(sender)
 
     def _at_client(self, events: int) -> None:
+        self._note_failure(events, self.client)
         if not events & FAILED and not self.is_connected:
             self.is_connected = True
+            self.flow.outcomes.connected(self._port)
             self._note_sender()
         if self.is_connected:
             self.client_ready()
         self._after(events, self._close_client)
 
     def _at_server(self, events: int) -> None:
+        self._note_failure(events, self.server)
         self.server_ready()
         self._after(events, self._close_server)
+
+    def _note_failure(self, events: int, end: socket.socket | None) -> None:
+        if events & FAILED and end is not None:
+            known = [stream.error for stream in self.streams if stream.error is not None]
+            self.flow.failed(self._port, error_of(end, known[0] if known else None))
 
     def _after(self, events: int, close: Callable[[], None]) -> None:
         if events & FAILED:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from orchestrator.protocol.random_quantities import draw
+from orchestrator.protocol.links.random_quantities import draw
 from orchestrator.testbed.traffic.connections import Connection, ConnectionsFlow
 from orchestrator.testbed.traffic.reactor import EVERYTHING, Incoming, Outgoing
 from orchestrator.testbed.traffic.sockets import window_of
@@ -51,6 +51,7 @@ class Session(Connection):
         self._random = random.Random(f"{flow.spec['seed']}:{number}")
         self._requests, self._responses = Outgoing(client), Outgoing()
         self._request, self._response = Incoming(), Incoming(0, window_of(flow.spec))
+        self.streams = (self._requests, self._responses, self._request, self._response)
         self._response.read_from(client)
         pages = self._parameters["pages"]
         self._pages = ENDLESS if pages is None else self._draw(pages)

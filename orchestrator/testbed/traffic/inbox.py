@@ -57,8 +57,8 @@ class Inbox:
         places = [system.address_of(b) for b in (self._headers, self._stamps, self._buffers)]
         for number in range(_BATCH):
             header, stamp, buffer = (
-                place + size * number
-                for place, size in zip(
+                offset + size * number
+                for offset, size in zip(
                     places, (HEADER.size, _STAMP_BYTES, _BUFFER.size), strict=True
                 )
             )
@@ -85,7 +85,7 @@ class Inbox:
         """
         if now_ns != self._polled_ns:
             self._polled_ns = now_ns
-            self._ready = {each for each, _events in self._poll.poll(0, self._receivers)}
+            self._ready = {ready for ready, _events in self._poll.poll(0, self._receivers)}
         descriptor = receiver.fileno()
         count = _BATCH if descriptor in self._ready else 0
         while count == _BATCH:

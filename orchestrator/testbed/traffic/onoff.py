@@ -14,15 +14,18 @@ import socket
 import struct
 import threading
 
-from orchestrator.protocol.random_quantities import ALWAYS_NS, periods
+from orchestrator.protocol.links.random_quantities import ALWAYS_NS, periods
+from orchestrator.protocol.reports.outcomes import NETWORK_ERRORS
 from orchestrator.testbed.traffic import FlowEngine
 from orchestrator.testbed.traffic.bulk import read_to_end
-from orchestrator.testbed.traffic.reactor import CLOSED, Outgoing, Reactor
+from orchestrator.testbed.traffic.outcomes import error_of
+from orchestrator.testbed.traffic.reactor import CLOSED, FAILED, Outgoing, Reactor
 from orchestrator.testbed.traffic.sockets import (
-    BROKEN,
+    ConnectFailed,
     Connector,
     congestion_of,
     listen,
+    shut,
     window_of,
 )
 
@@ -76,8 +79,9 @@ class OnOffFlow(FlowEngine):
         self.reactor.start(origin_ns)
 
     def finish(self) -> None:
-        """Record the connections that have not ended by the end of the run."""
+        """Record the connections that have not ended by the end of the run, and how others did."""
         self.reactor.finish(self._note_incomplete)
+        super().finish()
 
     def _note_incomplete(self) -> None:
         if self._receiver is not None:
@@ -93,12 +97,30 @@ class OnOffFlow(FlowEngine):
         if self._stopped or begin_ns >= self._duration_ns:
             return
         if self._sender is None or self.parameters["reconnect"]:
-            client, port = self._connector.open()
-            self._expect(port, begin_ns)
-            self._sender = Sender(self, client, self._senders == 0)
-            self._senders += 1
-        self._sender.turn_on(self.parameters["period_bytes"])
+            self._connect(begin_ns)
+        if self._sender is not None:
+            self._sender.turn_on(self.parameters["period_bytes"])
         self.reactor.at(end_ns, self._turn_off)
+
+    def _connect(self, begin_ns: int) -> None:
+        """Begin a connection. If the kernel refuses at once, the next period tries again."""
+        self._sender = None
+        try:
+            client, port = self._connector.open()
+        except ConnectFailed as error:
+            self.outcomes.begins(error.port, begin_ns)
+            self.outcomes.failed(error.port, begin_ns, error.code)
+            return
+        self.outcomes.begins(port, begin_ns)
+        self._expect(port, begin_ns)
+        self._sender = Sender(self, client, port, self._senders == 0)
+        self._senders += 1
+
+    def failed(self, port: int, code: int) -> None:
+        """Note that a connection failed with that errno."""
+        self.outcomes.failed(port, self.reactor.now_ns(), code)
+        if self._receiver is not None:
+            self._receiver.forget(port)
 
     def _expect(self, port: int, begin_ns: int) -> None:
         """Announce a connection to the receiver, on this machine or another one."""
@@ -108,12 +130,14 @@ class OnOffFlow(FlowEngine):
             self.services.transfer_begins(port, begin_ns)
 
     def _turn_off(self) -> None:
-        if not self._stopped and self._sender is not None:
-            self._sender.turn_off(for_good=self.parameters["reconnect"])
+        if not self._stopped:
+            if self._sender is not None:
+                self._sender.turn_off(for_good=self.parameters["reconnect"])
             self._plan_next()
 
     def _cut(self) -> None:
         self._stopped = True
+        self.outcomes.stopped(self.reactor.now_ns())
         if self._sender is not None:
             self._sender.turn_off(for_good=True)
 
@@ -121,8 +145,9 @@ class OnOffFlow(FlowEngine):
 class Sender:
     """The sending end of one connection."""
 
-    def __init__(self, flow: OnOffFlow, client: socket.socket, is_first: bool) -> None:
-        self._flow, self._is_first = flow, is_first
+    def __init__(self, flow: OnOffFlow, client: socket.socket, port: int, is_first: bool) -> None:
+        self._flow, self._port, self._is_first = flow, port, is_first
+        self._is_connected = False
         self._client: socket.socket | None = client
         self._outgoing = Outgoing(client)
         self._remaining_bytes, self._is_shut = 0, False
@@ -143,14 +168,22 @@ class Sender:
         self._flow.reactor.wait_for(self._client, CLOSED)
         if for_good and not self._is_shut:
             self._is_shut = True
-            self._client.shutdown(socket.SHUT_WR)
+            if not self._is_connected:  # which gives it up
+                self._flow.outcomes.stopped(self._flow.reactor.now_ns(), self._port)
+            shut(self._client)
 
     def _ready(self, events: int) -> None:
         assert self._client is not None, "its socket is ready"
         if events & ~_WRITABLE:
+            if events & FAILED:
+                self._flow.failed(self._port, error_of(self._client, self._outgoing.error))
+            self._flow.outcomes.ended(self._port, self._flow.reactor.now_ns())
             self._flow.reactor.close(self._client)
             self._client = None
             return
+        if not self._is_connected:
+            self._is_connected = True
+            self._flow.outcomes.connected(self._port)
         if self._is_first:
             self._is_first = False
             self._flow.services.congestion(congestion_of(self._client))
@@ -171,6 +204,8 @@ class Receiver:
         # Both by the client's port.
         self._begun_ns: dict[int, int] = {}
         self._open: dict[int, socket.socket] = {}
+        # Of connections whose senders failed; nobody tells their kernel that they are over.
+        self._left: list[socket.socket] = []
         self._window = window_of(flow.spec)
         self._is_over = False
 
@@ -183,7 +218,11 @@ class Receiver:
         """Accept connections for ever."""
         while True:
             connection, (_address, port) = self._listener.accept()
-            self._open[port] = connection
+            if not self._flow.sends:  # its sender is on another machine
+                self._flow.outcomes.begins(port, self._flow.reactor.now_ns())
+                self._flow.outcomes.connected(port)
+            with self._lock:
+                self._open[port] = connection
             threading.Thread(target=self._read, args=(connection, port), daemon=True).start()
 
     def _read(self, connection: socket.socket, port: int) -> None:
@@ -191,16 +230,30 @@ class Receiver:
             size_bytes = read_to_end(connection, self._window)
             end_ns = self._flow.reactor.now_ns()
         except OSError as error:
-            if error.errno not in BROKEN:
+            if error.errno not in NETWORK_ERRORS:
                 self._flow.services.problem(f"receiver: {error.strerror}")
+            elif self._open.get(port) is connection:
+                self._flow.outcomes.failed(port, self._flow.reactor.now_ns(), error.errno)
             return
-        # A single connection stays open, so that it can be sampled until the end.
-        if self._flow.parameters["reconnect"]:
-            with self._lock:
+        with self._lock:
+            if self._open.get(port) is not connection:  # its sender has failed
+                return
+            self._flow.outcomes.ended(port, end_ns)
+            # A single connection stays open, so that it can be sampled until the end.
+            if self._flow.parameters["reconnect"]:
                 begin_ns = self._begun_ns.pop(port, None)
                 if not self._is_over:
                     self._note(port, begin_ns, end_ns, size_bytes)
                 self._open.pop(port).close()
+
+    def forget(self, port: int) -> None:
+        """Record the transfer of a connection whose sender failed; another may get its port."""
+        with self._lock:
+            begin_ns = self._begun_ns.pop(port, None)
+            if self._flow.parameters["reconnect"] and begin_ns is not None and not self._is_over:
+                self._note(port, begin_ns, -1, self._received_bytes(port))
+            if port in self._open:
+                self._left.append(self._open.pop(port))
 
     def _note(self, port: int, begin_ns: int | None, end_ns: int, size_bytes: int) -> None:
         """Record a transfer, or only its end if it began on another machine."""

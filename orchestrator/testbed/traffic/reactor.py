@@ -14,8 +14,8 @@ import socket
 import threading
 import traceback
 
+from orchestrator.protocol.reports.outcomes import NETWORK_ERRORS
 from orchestrator.testbed.kernel import system
-from orchestrator.testbed.traffic.sockets import BROKEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -161,16 +161,20 @@ class Outgoing:
     def __init__(self, connection: socket.socket | None = None, size_bytes: int = 0) -> None:
         self.connection = connection
         self.remaining_bytes = size_bytes
+        self.error: int | None = None
 
     def send(self) -> bool:
-        """Pass as many bytes as the kernel accepts; return whether none remain."""
+        """Pass as many bytes as the kernel accepts; return whether none remain.
+
+        ``error`` has the errno of a broken connection afterwards. An event reports that later.
+        """
         while self.remaining_bytes:
             assert self.connection is not None, "there is something to send"
             most_bytes = min(self.remaining_bytes, _MOST_BYTES)
             try:
                 sent = self.connection.send(_zeros[:most_bytes], socket.MSG_DONTWAIT)
             except OSError as error:
-                _ignore_expected(error)
+                self.error = _expected(error)
                 return False
             self.remaining_bytes -= sent
             if sent < most_bytes:
@@ -189,6 +193,7 @@ class Incoming:
 
     def __init__(self, size_bytes: int = 0, window: ReceiveWindow | None = None) -> None:
         self.remaining_bytes, self.received_bytes = size_bytes, 0
+        self.error: int | None = None
         self._connection: socket.socket | None = None
         self._window = window
         self._low_water_bytes = 1
@@ -215,13 +220,16 @@ class Incoming:
             self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVLOWAT, low_water_bytes)
 
     def read(self) -> bool:
-        """Read what has arrived; return whether no bytes remain."""
+        """Read what has arrived; return whether no bytes remain.
+
+        ``error`` has the errno of a broken connection afterwards. An event reports that later.
+        """
         while self.remaining_bytes and self._connection is not None:
             most_bytes = min(self.remaining_bytes, _MOST_BYTES)
             try:
                 count = self._connection.recv_into(_discarded, most_bytes, _READ_FLAGS)
             except OSError as error:
-                _ignore_expected(error)
+                self.error = _expected(error)
                 return False
             if count and self._window is not None:
                 self._window.hold(self._connection)
@@ -234,11 +242,14 @@ class Incoming:
         return not self.remaining_bytes
 
 
-def _ignore_expected(error: OSError) -> None:
-    """Return if the socket is full, empty or broken; an event reports that later.
+def _expected(error: OSError) -> int | None:
+    """Return the errno of a broken socket; None of one that is full or empty.
 
     Raises:
         OSError: any other error.
     """
-    if error.errno != errno.EAGAIN and error.errno not in BROKEN:
+    if error.errno in NETWORK_ERRORS:
+        return error.errno
+    if error.errno != errno.EAGAIN:
         raise error
+    return None

@@ -12,6 +12,7 @@ import itertools
 import socket
 
 from orchestrator.protocol.ports import MANY_PORTS, SEQUENTIAL_PORTS
+from orchestrator.protocol.reports.outcomes import NETWORK_ERRORS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -19,17 +20,6 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 
     from orchestrator.protocol.specification import FlowSpec
     from orchestrator.testbed.bed import Bed
-
-BROKEN = (
-    errno.EPIPE,
-    errno.ECONNRESET,
-    errno.ENOTCONN,
-    errno.ESHUTDOWN,
-    errno.ETIMEDOUT,
-    errno.EHOSTUNREACH,
-    errno.ENETUNREACH,
-)
-"""Errors of a connection over a network that loses everything for long; not errors of the bed."""
 
 _SO_RCVBUFFORCE, _TCP_WINDOW_CLAMP = 33, 10
 _BUFFER_WINDOWS = 2  # the kernel doubles it
@@ -159,6 +149,26 @@ def congestion_of(connection: socket.socket) -> str:
     return name.rstrip(b"\0").decode()
 
 
+class ConnectFailed(Exception):
+    """The kernel refused at once to connect, such as without a route; with the port and errno."""
+
+    def __init__(self, port: int, code: int) -> None:
+        super().__init__(port, code)
+        self.port, self.code = port, code
+
+
+def shut(connection: socket.socket) -> None:
+    """End the data that a socket sends; the kernel still delivers what it has queued.
+
+    A connection that broke meanwhile stays as it is: an event reports that.
+    """
+    try:
+        connection.shutdown(socket.SHUT_WR)
+    except OSError as error:
+        if error.errno not in NETWORK_ERRORS:
+            raise
+
+
 class Connector:
     """Opens a flow's connections from one host, each from the next of the flow's client ports.
 
@@ -187,6 +197,7 @@ class Connector:
         It does not block. It becomes writable when the connection exists or has failed.
 
         Raises:
+            ConnectFailed: the kernel refused at once to connect, because of the network.
             OSError: no port is free, because connections of the last minute use all of them.
         """
         for port in itertools.islice(self._next, len(self._ports)):
@@ -201,6 +212,8 @@ class Connector:
             if code in (0, errno.EINPROGRESS):
                 return client, port
             client.close()
+            if code in NETWORK_ERRORS:
+                raise ConnectFailed(port, code)
             if code not in _IN_USE:
                 raise OSError(code, f"cannot connect: {errno.errorcode.get(code, code)}")
         raise OSError(errno.EADDRNOTAVAIL, f"all {len(self._ports)} client ports are in use")

@@ -14,7 +14,7 @@ import mmap
 import os
 import struct
 
-from orchestrator.protocol.frames import MOST_MTU_BYTES
+from orchestrator.protocol.links.frames import MOST_MTU_BYTES
 from orchestrator.testbed.kernel import system
 
 TYPE_CHECKING = False
@@ -56,17 +56,17 @@ class TimedSender:
     """An io_uring; only one thread may call ``send``."""
 
     def __init__(self) -> None:
-        words = (ctypes.c_uint32 * 30)()  # struct io_uring_params
-        self._descriptor = _call(_SYS_SETUP, _REQUESTS, words)
-        submission, completion = words[10:20], words[20:30]
-        size = max(submission[6] + 4 * words[0], completion[5] + 16 * words[1])
+        parameters = (ctypes.c_uint32 * 30)()  # struct io_uring_params
+        self._descriptor = _call(_SYS_SETUP, _REQUESTS, parameters)
+        submission, completion = parameters[10:20], parameters[20:30]
+        size = max(submission[6] + 4 * parameters[0], completion[5] + 16 * parameters[1])
         self._ring = memoryview(mmap.mmap(self._descriptor, size)).cast("I")
-        self._requests = mmap.mmap(self._descriptor, 64 * words[0], offset=_OFF_REQUESTS)
+        self._requests = mmap.mmap(self._descriptor, 64 * parameters[0], offset=_OFF_REQUESTS)
         # Places of the ring's fields, in words: the submission queue's tail and its array, and the
         # completion queue's head, tail and entries.
         self._submitted, self._order = submission[1] // 4, submission[6] // 4
         self._consumed, self._completed = completion[0] // 4, completion[1] // 4
-        self._results, self._result_mask = completion[5] // 4, words[1] - 1
+        self._results, self._result_mask = completion[5] // 4, parameters[1] - 1
         self._payloads = bytearray(_SLOT_BYTES * BATCH + MOST_MTU_BYTES)
         self._payloads_at = system.address_of(self._payloads)
         self._times = bytearray(_TIME.size * BATCH)
@@ -75,12 +75,12 @@ class TimedSender:
     def _prepare_waits(self) -> None:
         """Write the requests of each packet's wait, which never change."""
         never, times = os.eventfd(0), system.address_of(self._times)
-        for place in range(BATCH):
+        for index in range(BATCH):
             wait = (_POLL_ADD, _HARD_LINK, 0, never, 0, 0, 0, _POLLIN, 0)
-            _REQUEST.pack_into(self._requests, 64 * _STEPS * place, *wait)
-            time = times + _TIME.size * place
+            _REQUEST.pack_into(self._requests, 64 * _STEPS * index, *wait)
+            time = times + _TIME.size * index
             until = (_LINK_TIMEOUT, _HARD_LINK, 0, -1, 0, time, 1, _TIMEOUT_ABS, 0)
-            _REQUEST.pack_into(self._requests, 64 * (_STEPS * place + 1), *until)
+            _REQUEST.pack_into(self._requests, 64 * (_STEPS * index + 1), *until)
 
     def sent_packets(self) -> int:
         """Return how many packets of the current batch have been sent."""
@@ -98,16 +98,16 @@ class TimedSender:
         Returns:
             (packet, errno) of each packet that the kernel refused.
         """
-        for place, (time_ns, descriptor, sequence, size_bytes, _owner) in enumerate(packets):
-            _TIME.pack_into(self._times, _TIME.size * place, *divmod(time_ns, 10**9))
-            HEADER.pack_into(self._payloads, _SLOT_BYTES * place, sequence, time_ns)
-            link = _HARD_LINK if place < len(packets) - 1 else 0
-            payload = self._payloads_at + _SLOT_BYTES * place
-            request = (_SEND, link, 0, descriptor, 0, payload, size_bytes, _MSG_DONTWAIT, place + 1)
-            _REQUEST.pack_into(self._requests, 64 * (_STEPS * place + 2), *request)
+        for index, (time_ns, descriptor, sequence, size_bytes, _owner) in enumerate(packets):
+            _TIME.pack_into(self._times, _TIME.size * index, *divmod(time_ns, 10**9))
+            HEADER.pack_into(self._payloads, _SLOT_BYTES * index, sequence, time_ns)
+            link = _HARD_LINK if index < len(packets) - 1 else 0
+            payload = self._payloads_at + _SLOT_BYTES * index
+            request = (_SEND, link, 0, descriptor, 0, payload, size_bytes, _MSG_DONTWAIT, index + 1)
+            _REQUEST.pack_into(self._requests, 64 * (_STEPS * index + 2), *request)
         steps = _STEPS * len(packets)
         self._submit(steps)
-        return [(packets[place], code) for place, code in self._consume_results(steps)]
+        return [(packets[index], code) for index, code in self._consume_results(steps)]
 
     def _submit(self, steps: int) -> None:
         begin = self._ring[self._submitted]
@@ -124,9 +124,9 @@ class TimedSender:
         failed = []
         for number in range(begin, begin + steps):
             result = self._results + 4 * (number & self._result_mask)  # struct io_uring_cqe
-            place, code = self._ring[result], self._ring[result + 2]
-            if place and code >> 31:
-                failed.append((place - 1, 2**32 - code))
+            index, code = self._ring[result], self._ring[result + 2]
+            if index and code >> 31:
+                failed.append((index - 1, 2**32 - code))
         self._ring[self._consumed] = (begin + steps) & 0xFFFFFFFF
         return failed
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 
-from orchestrator.protocol.random_quantities import draw
+from orchestrator.protocol.links.random_quantities import draw
 from orchestrator.testbed.traffic.connections import Connection, ConnectionsFlow, ServerEnd
+from orchestrator.testbed.traffic.outcomes import error_of
 from orchestrator.testbed.traffic.reactor import (
     CLOSED,
     FAILED,
@@ -68,6 +69,7 @@ class Transfer(Connection):
         self._size_bytes = size_bytes
         self._outgoing = Outgoing(client, size_bytes)
         self._incoming = Incoming(size_bytes, window_of(flow.spec))
+        self.streams = (self._outgoing, self._incoming)
         self._noted = not flow.accepts
         if self._noted:  # by the machine on which it ends
             flow.services.transfer_begins(port, start_ns)
@@ -123,6 +125,8 @@ class TransferReceiver(ServerEnd):
 
     def _ready(self, events: int) -> None:
         self._incoming.read()
+        if events & FAILED:
+            self._flow.failed(self._port, error_of(self._server, self._incoming.error))
         if events & (CLOSED | FAILED):
             self._note(-1 if events & FAILED else self._flow.reactor.now_ns())
             self._flow.reactor.close(self._server)

@@ -16,11 +16,13 @@ import random
 import socket
 import threading
 
-from orchestrator.protocol.frames import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
-from orchestrator.protocol.random_quantities import on_periods, poisson_times
+from orchestrator.protocol.links.frames import ETHERNET_BYTES, IPV4_BYTES, UDP_BYTES
+from orchestrator.protocol.links.random_quantities import on_periods, poisson_times
+from orchestrator.protocol.reports.outcomes import NETWORK_ERRORS
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.traffic import FlowEngine
 from orchestrator.testbed.traffic.inbox import Inbox, overflows
+from orchestrator.testbed.traffic.outcomes import ONLY
 from orchestrator.testbed.traffic.timed_send import BATCH, TimedSender
 
 TYPE_CHECKING = False
@@ -99,15 +101,17 @@ class UdpFlow(FlowEngine):
                 self._sender.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _LARGEST_BUFFER_BYTES)
                 self._sender.bind((bed.address(spec["source"]), spec["client_port"]))
                 self._sender.connect(sink)
-        self._origin_ns = self._sent = 0
+        self._origin_ns = self._sent = self._last_ns = 0
         self._uncounted_ns: collections.deque[int] = collections.deque()  # due times
-        self._arrived = Arrived()
+        self._arrived = ArrivalCounter()
 
     def start(self, origin_ns: int) -> None:
         """Add the flow's packets to those of the common thread, which sends all of them."""
         self._origin_ns = origin_ns
         self._arrived.due_ahead_ns = self._bed.clock_ahead_ns(self.spec["source"])
         if self._sender is not None:
+            self.outcomes.begins(ONLY, self.spec["start_ns"])
+            self.outcomes.connected(ONLY)  # there is no handshake
             _pacer().add(origin_ns, self._packets(self._sender.fileno()))
 
     def _packets(self, descriptor: int) -> Iterator[Packet[UdpFlow]]:
@@ -118,6 +122,15 @@ class UdpFlow(FlowEngine):
         for sequence, time_ns in enumerate(times):
             self._uncounted_ns.append(time_ns)
             yield self._origin_ns + time_ns, descriptor, sequence, self._payload_bytes, self
+
+    def finish(self) -> None:
+        """Record that the flow ended, if it did not go on until the end of the run."""
+        size_bytes = self._parameters["bytes"]
+        if size_bytes is not None and self._sent * self._payload_bytes >= size_bytes:
+            self.outcomes.ended(ONLY, self._last_ns)
+        elif self.spec["stop_ns"] is not None:
+            self.outcomes.ended(ONLY, self.spec["stop_ns"])
+        super().finish()
 
     def _times(self) -> Iterator[int]:
         """Yield the times when packets are due, as if the number of bytes were unlimited."""
@@ -133,13 +146,21 @@ class UdpFlow(FlowEngine):
         return packet_times(start_ns, end_ns, periods, frame_bits, rate_bps)
 
     def failed(self, code: int) -> None:
-        """Report that the kernel refused a packet with that errno."""
-        self.services.problem(f"sender: {os.strerror(code)}")
+        """Note that the kernel refused a packet with that errno; the next one is sent anyway.
+
+        The kernel also reports what routers and the sink say of earlier packets. The first such
+        error is the flow's outcome, and any other one is a fault of the bed.
+        """
+        if code in NETWORK_ERRORS:
+            now_ns = system.monotonic_ns() - self._origin_ns
+            self.outcomes.failed(ONLY, now_ns, code)
+        else:
+            self.services.problem(f"sender: {os.strerror(code)}")
 
     def counters(self, time_ns: int) -> tuple[int, ...]:
         """Return records.DATAGRAM_COUNTERS just before ``time_ns`` since the start of traffic."""
         while self._uncounted_ns and self._uncounted_ns[0] < time_ns:
-            self._uncounted_ns.popleft()
+            self._last_ns = self._uncounted_ns.popleft()
             self._sent += 1
         if _pacer().is_late(self._origin_ns + time_ns - self._may_be_late_ns):
             self.services.problem("sender: datagrams leave later than they are due")
@@ -165,7 +186,7 @@ class UdpFlow(FlowEngine):
             )
 
 
-class Arrived:
+class ArrivalCounter:
     """Counts the packets that arrived at one sink, and their delays.
 
     A delay lasts from a packet's due time to the kernel's timestamp at its arrival.

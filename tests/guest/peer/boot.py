@@ -63,7 +63,7 @@ def answers(
         output = Path(name) / "out"
         output.mkdir()
         (output / "plan.json").write_text(json.dumps(document), encoding="utf-8")
-        paths = sandbox.Paths(kernel.linux, bed_code.PARTS, modules, _TESTS, output)
+        paths = sandbox.SandboxPaths(kernel.linux, bed_code.PARTS, modules, _TESTS, output)
         with sandbox.guest_sandbox(paths, _MEMORY_BYTES) as boundary:
 
             def settle() -> None:

@@ -24,7 +24,8 @@ from orchestrator.errors import MachineError
 from orchestrator.execution.runner import Progress, RunOptions, run_plan
 from orchestrator.planning.plan import Plan, plan
 from orchestrator.scenario import load
-from results.store import Store
+from results.documents import run_document
+from results.store.store import Store
 
 ROOT = Path(__file__).resolve().parents[3]
 QUICKSTART = ROOT / "scenarios" / "quickstart.yaml"
@@ -96,7 +97,7 @@ def planned(*overrides: str) -> Plan:
 
 def document(db: Path) -> dict[str, Any]:
     with Store.open_read_only(db) as store:
-        (run,) = store.document([row.id for row in store.list_runs()])["runs"]
+        (run,) = run_document.of_ids(store, [row.id for row in store.list_runs()])["runs"]
     assert isinstance(run, dict)
     return run
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import orchestrator.analysis as oa
-from results.store import Store
-from tests.unit.results.experiments import make
+from results.store.store import Store
+from tests.support.experiments import make
 
 NOTEBOOK = Path(__file__).parents[3] / "docs" / "analysis.ipynb"
 LIMIT = "topology.bottleneck.queue.limit"
@@ -34,8 +34,8 @@ def results(tmp_path: Path) -> Iterator[oa.Results]:
 def test_the_summary_is_that_of_the_command(results: oa.Results) -> None:
     frame = results.summary("bbr-vs-cubic", "goodput_bps")
     assert list(frame.columns) == [
-        "limit", "flow", "link", "metric", "mean", "low", "high", "sd", "n", "drifting",
-        "unfaithful", "failed",
+        "limit", "flow", "link", "metric", "mean", "low", "high", "sd", "n", "of",
+        "flows_n", "flows_of", "finished", "drifting", "unfaithful", "failed",
     ]  # fmt: skip
     assert len(frame) == 9
     cubic = frame[(frame["flow"] == "cubic") & (frame["limit"] == "2bdp")].iloc[0]
@@ -59,8 +59,39 @@ def test_differences(results: oa.Results) -> None:
         [f"{limit}bdp", "cubic", "bbr"] for limit in ("0.5", "1", "2")
     ]
     assert (frame["p"] <= frame["p_holm"]).all()
+    assert (frame["family_n"] == 3).all()
+    assert (frame["low_family"] < frame["low"]).all()
     other = results.differences("bbr-vs-cubic", "goodput_bps", by=("limit",))
-    assert set(other["axis"].dropna()) == {LIMIT}
+    assert set(other["axis"]) == {LIMIT}
+    two_limits = results.differences("bbr-vs-cubic", "goodput_bps", compare=("0.5bdp,2bdp",))
+    assert set(zip(two_limits["a"], two_limits["b"], strict=True)) == {("0.5bdp", "2bdp")}
+
+
+def test_runs_have_a_column_for_each_axis(results: oa.Results) -> None:
+    frame = results.runs("bbr-vs-cubic")
+    assert frame["limit"].tolist() == [
+        f"{limit}bdp" for limit in ("0.5", "1", "2") for _ in range(5)
+    ]
+    assert sorted(set(frame["limit [BDP]"])) == [0.5, 1.0, 2.0]
+    assert frame.groupby("limit")["jain_index"].count().to_dict() == {
+        "0.5bdp": 5, "1bdp": 5, "2bdp": 5,
+    }  # fmt: skip
+    every = results.runs()
+    assert len(every) == 20
+    assert every["limit"].isna().sum() == 5  # of the experiment without axes
+
+
+def test_a_run_that_was_made_again_counts_once(tmp_path: Path) -> None:
+    """`run --verify` stores a second run of the same variant, repetition and seed."""
+    with Store(tmp_path / "runs.db") as store:
+        make(store, two, LIMITS[:1], repetitions=2, name="again")
+        (verified,) = make(store, two, LIMITS[:1], repetitions=1, name="again")
+    with oa.open(tmp_path / "runs.db") as opened:
+        flows = opened.flows("again")
+        assert flows.groupby("flow")["run"].count().to_dict() == {"bbr": 2, "cubic": 2}
+        assert verified in set(flows["run"])
+        assert opened.summary("again", "goodput_bps")["n"].tolist() == [2, 2, 2]
+        assert len(opened.runs("again")) == 3
 
 
 def test_flows_and_windows_are_tidy(results: oa.Results) -> None:

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.backends.cluster import wire, worker
-from orchestrator.backends.cluster.wire import Answer, Order
-from tests.unit.hostile import captured_files
+from orchestrator.backends.cluster.wire import Order, OrderResult
+from tests.support.hostile_texts import captured_files
 
 
 def play(kinds: Mapping[int, str], marks: str, message: bytes, _topic: str, _number: int) -> Any:
@@ -25,18 +25,20 @@ def play(kinds: Mapping[int, str], marks: str, message: bytes, _topic: str, _num
         case "an object":
             return {"status": "ok"}
         case "a bomb":
-            return Answer("ok", "hostile", "", bytes(order.bounds.total_bytes + 2**23)).to_bytes()
+            return OrderResult(
+                "ok", "hostile", "", bytes(order.bounds.total_bytes + 2**23)
+            ).to_bytes()
         case "a link":
-            return Answer("ok", "hostile", "", linked()).to_bytes()
+            return OrderResult("ok", "hostile", "", linked()).to_bytes()
         case "an escape":
-            return Answer("ok", "hostile", "", wire.packed({"../../escaped": b"x"})).to_bytes()
+            return OrderResult("ok", "hostile", "", wire.packed({"../../escaped": b"x"})).to_bytes()
         case "half a record":
             files["tcp.bin"] = files["tcp.bin"][:-7]
         case "an error":
             raise ValueError("\x1b[31mred")
         case "a death" if mark(Path(marks) / str(order.boot.seed)):
             os._exit(1)
-    return Answer("ok", "honest", "", wire.packed(files), b"a console\n").to_bytes()
+    return OrderResult("ok", "honest", "", wire.packed(files), b"a console\n").to_bytes()
 
 
 def mark(path: Path) -> bool:

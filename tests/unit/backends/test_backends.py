@@ -16,7 +16,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from orchestrator import backends
-from orchestrator.backends.contract import Examined, Finding, Report, RunContext, Traits
+from orchestrator.backends.contract import Examination, Finding, Report, RunContext, Traits
 from orchestrator.backends.guest import Guest
 from orchestrator.cli import commands
 from orchestrator.errors import CleanupError, RunError, UsageError
@@ -26,8 +26,8 @@ from orchestrator.planning.plan import Plan, plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.recording.model import Recording
 from orchestrator.scenario import load
-from results.store import Store
-from tests.unit.cli.test_run import KERNEL
+from results.store.store import Store
+from tests.support.run import KERNEL
 
 QUICKSTART = Path(__file__).resolve().parents[3] / "scenarios" / "quickstart.yaml"
 
@@ -157,7 +157,7 @@ class MadeUp:
         pass
 
 
-def register(monkeypatch: pytest.MonkeyPatch, traits: Traits, examined: Examined) -> None:
+def register(monkeypatch: pytest.MonkeyPatch, traits: Traits, examined: Examination) -> None:
     """Add the module ``made_up`` with the back end, and let all others be absent."""
     module = ModuleType("made_up")
     vars(module).update(
@@ -169,7 +169,7 @@ def register(monkeypatch: pytest.MonkeyPatch, traits: Traits, examined: Examined
     monkeypatch.setattr(
         backends,
         "examine",
-        lambda name: examine(name) if name == "made-up" else Examined([], "not set up"),
+        lambda name: examine(name) if name == "made-up" else Examination([], "not set up"),
     )
 
 
@@ -181,7 +181,7 @@ def test_a_made_up_back_end_is_run_and_examined(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     db = str(tmp_path / "runs.db")
-    register(monkeypatch, Traits(), Examined([Finding("made of air", True, "there")]))
+    register(monkeypatch, Traits(), Examination([Finding("made of air", True, "there")]))
     found = invoke("doctor", "--db", db)
     assert found.exit_code == 0
     assert "made-up: ready\nok      made of air: there\n" in found.stdout
@@ -193,7 +193,9 @@ def test_a_back_end_on_other_hosts_does_not_make_this_machine_ready(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     db = str(tmp_path / "runs.db")
-    register(monkeypatch, Traits(on_other_hosts=True), Examined([Finding("made", True, "there")]))
+    register(
+        monkeypatch, Traits(on_other_hosts=True), Examination([Finding("made", True, "there")])
+    )
     assert invoke("doctor", "--db", db).exit_code == 4
     assert invoke("doctor", "--db", db, "--backend", "made-up").exit_code == 0
 
@@ -219,7 +221,7 @@ def test_a_live_path_runs_where_a_back_end_follows_it(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, follows: bool
 ) -> None:
     traits = Traits(follows_live_paths=follows)
-    register(monkeypatch, traits, Examined([]))
+    register(monkeypatch, traits, Examination([]))
     live = plan(load(QUICKSTART.parent / "lab" / "live-campaign.yaml"))
     expected = "asked to prepare" if follows else "run it with --backend lab$"
     with pytest.raises(UsageError, match=expected):
@@ -229,7 +231,7 @@ def test_a_live_path_runs_where_a_back_end_follows_it(
 def test_the_back_ends_that_follow_live_paths_are_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    register(monkeypatch, Traits(follows_live_paths=True), Examined([]))
+    register(monkeypatch, Traits(follows_live_paths=True), Examination([]))
     live = plan(load(QUICKSTART.parent / "lab" / "live-campaign.yaml"))
     with pytest.raises(UsageError, match=r"run it with --backend lab or made-up$"):
         run_plan(live, RunOptions(tmp_path / "runs.db", Guest(KERNEL)), Silent())

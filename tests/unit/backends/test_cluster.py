@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from orchestrator.backends.cluster import address, wire
-from orchestrator.backends.cluster.wire import Answer, Order
+from orchestrator.backends.cluster.wire import Order, OrderResult
 from orchestrator.backends.guest.boot import GuestBoot
 from orchestrator.cli import commands
 from orchestrator.compile.bounds import Bounds
@@ -20,7 +20,7 @@ from orchestrator.errors import BedError, UsageError
 ROOT = Path(__file__).resolve().parents[3]
 QUICKSTART = ROOT / "scenarios" / "quickstart.yaml"
 NO_FILES = (None, None, None)
-ANSWER = Answer("ok", "worker1", "", b"files", b"console")
+ANSWER = OrderResult("ok", "worker1", "", b"files", b"console")
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ def test_dask_is_imported_only_when_it_is_used() -> None:
         "for words in (['--help'], ['run', '--help'], ['run', 'x', '--executor', 'dask=tcp://h:1']):\n"
         "    CliRunner().invoke(commands, words)\n"
         "import orchestrator.execution.runner, orchestrator.backends.guest\n"
-        "from orchestrator.cli._executor import choose\n"
+        "from orchestrator.application.executor import choose\n"
         "choose('local', 'guest', 1, (None, None, None)).run_options(None, None, 1.0, print)\n"
         "print(sorted({'dask', 'distributed', 'tornado', 'bokeh'} & sys.modules.keys()))\n"
     )
@@ -116,7 +116,7 @@ def test_orders_and_answers_arrive_as_they_were_sent() -> None:
     again = Order.from_bytes(order.to_bytes())
     assert again == order
     assert again.bounds.total_bytes == order.bounds.total_bytes
-    assert Answer.from_bytes(ANSWER.to_bytes(), 5, 7) == ANSWER
+    assert OrderResult.from_bytes(ANSWER.to_bytes(), 5, 7) == ANSWER
 
 
 @pytest.mark.parametrize(
@@ -139,8 +139,8 @@ def test_orders_and_answers_arrive_as_they_were_sent() -> None:
         (wire._message({"status": "ok", "worker": "w", "error": ""}, [b""]), "no known status"),
         (wire._message({"status": "ok", "worker": 1, "error": ""}, [b"", b""]), "no texts"),
         (wire._message({"status": "ok", "worker": "w", "error": ""}, [b"xx", b"y"]), "read"),
-        (Answer("ok", "w", "", b"123456").to_bytes(), "more than 5 bytes"),
-        (Answer("ok", "w", "", b"", b"12345678").to_bytes(), "more than 7 bytes"),
+        (OrderResult("ok", "w", "", b"123456").to_bytes(), "more than 5 bytes"),
+        (OrderResult("ok", "w", "", b"", b"12345678").to_bytes(), "more than 7 bytes"),
         (
             wire._message(
                 {"status": "ok", "worker": "w", "error": ""}, [zlib.compress(b"12")[:-2], b""]
@@ -151,12 +151,12 @@ def test_orders_and_answers_arrive_as_they_were_sent() -> None:
 )
 def test_what_is_no_answer_fails_the_run(message: object, said: str) -> None:
     with pytest.raises(BedError, match=f"malformed output: .*{said}"):
-        Answer.from_bytes(message, 5, 7)
+        OrderResult.from_bytes(message, 5, 7)
 
 
 def test_texts_of_workers_are_safe_to_show() -> None:
-    answer = Answer("failed", "w\x1b[31m" * 1000, "\x1b]0;title\x07" * 5000)
-    again = Answer.from_bytes(answer.to_bytes(), 0, 0)
+    answer = OrderResult("failed", "w\x1b[31m" * 1000, "\x1b]0;title\x07" * 5000)
+    again = OrderResult.from_bytes(answer.to_bytes(), 0, 0)
     assert "\x1b" not in again.worker + again.error
     assert len(again.worker) < 400
     assert len(again.error) == wire.MOST_TEXT

@@ -14,13 +14,13 @@ import pytest
 from orchestrator.backends.cluster import guest as cluster_guest
 from orchestrator.backends.cluster import wire
 from orchestrator.backends.cluster.guest import ClusterGuest
-from orchestrator.backends.cluster.wire import Answer
+from orchestrator.backends.cluster.wire import OrderResult
 from orchestrator.backends.contract import Report, RunContext
 from orchestrator.backends.guest import Guest
 from orchestrator.errors import MachineError
 from orchestrator.execution.runner import RunOptions, run_plan
-from results.store import Store
-from tests.unit.hostile import (
+from results.store.store import Store
+from tests.support.hostile_texts import (
     Watcher,
     build_nothing,
     captured_files,
@@ -76,7 +76,7 @@ class Played:
     def answer(self, context: RunContext) -> bytes:
         self.count(1, 1)
         context.held.callback(self.count, 1, -1)
-        return Answer("ok", "here", "", wire.packed(captured_files())).to_bytes()
+        return OrderResult("ok", "here", "", wire.packed(captured_files())).to_bytes()
 
 
 def spread(
@@ -146,7 +146,7 @@ def test_a_worker_that_never_has_the_kernel_is_given_up(
         sent = 0
 
         def answer(self, context: RunContext) -> bytes:
-            return Answer("kernel", "there").to_bytes()
+            return OrderResult("kernel", "there").to_bytes()
 
         def send_kernel(self, _future: object, content: bytes, identity: str) -> None:
             assert b"kernel" in content

@@ -25,11 +25,11 @@ from orchestrator.backends.cluster.guest import ClusterGuest
 from orchestrator.cli import commands
 from orchestrator.errors import MachineError
 from orchestrator.execution.runner import RunOptions, run_plan
-from results.store import Store
+from results.store.store import Store
+from tests.support.cluster_workers import descendants, listening
+from tests.support.fake_bed import DIGEST
+from tests.support.hostile_texts import Watcher, build_nothing, captured_plan, fake_kernel
 from tests.unit.backends import cluster_tasks
-from tests.unit.backends.test_cluster_workers import descendants, listening
-from tests.unit.backends.test_fake_bed import DIGEST
-from tests.unit.hostile import Watcher, build_nothing, captured_plan, fake_kernel
 
 pytestmark = [
     pytest.mark.build,

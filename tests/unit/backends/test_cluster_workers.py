@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import os
-import re
-from collections.abc import Iterator
 from multiprocessing import resource_tracker
 from pathlib import Path
 
@@ -17,10 +14,12 @@ from orchestrator.backends.cluster.address import ClusterAddress
 from orchestrator.backends.cluster.guest import ClusterGuest
 from orchestrator.errors import MachineError
 from orchestrator.execution.runner import RunOptions, run_plan
-from results.store import Store
+from results.documents import run_document
+from results.store.store import Store
+from tests.support.cluster_workers import descendants, listening
+from tests.support.fake_bed import DIGEST
+from tests.support.hostile_texts import Watcher, build_nothing, captured_plan, fake_kernel
 from tests.unit.backends import cluster_tasks
-from tests.unit.backends.test_fake_bed import DIGEST
-from tests.unit.hostile import Watcher, build_nothing, captured_plan, fake_kernel
 
 BAD = {
     "garbage": "malformed output",
@@ -31,33 +30,6 @@ BAD = {
     "half a record": "ends in the middle of a record",
     "an error": r"ValueError: \x1b[31mred",
 }
-
-
-def descendants(pid: int) -> Iterator[int]:
-    """Yield a process and all below it."""
-    yield pid
-    with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
-        for task in Path(f"/proc/{pid}/task").iterdir():
-            for child in (task / "children").read_text().split():
-                yield from descendants(int(child))
-
-
-def listening(pids: set[int]) -> set[tuple[str, int]]:
-    """Return the IPv4 addresses (others as /proc/net has them) and ports where processes listen."""
-    held = set()
-    for pid in pids:
-        for entry in Path(f"/proc/{pid}/fd").iterdir():
-            with contextlib.suppress(FileNotFoundError):  # it was closed
-                found = re.fullmatch(r"socket:\[(\d+)\]", str(entry.readlink()))
-                held |= {found[1]} if found else set()
-    places = set()
-    for name in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
-            words = line.split()
-            if words[3] == "0A" and words[9] in held:
-                host, port = words[1].split(":")
-                places.add(("127.0.0.1" if host == "0100007F" else host, int(port, 16)))
-    return places
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
@@ -98,7 +70,7 @@ def test_bad_workers_fail_their_runs_alone_and_all_listen_on_loopback(
     assert {host for host, _port in heard} == {"127.0.0.1"}
     assert len(heard) >= 4, "scheduler, dashboard and workers"
     with Store.open_read_only(options.db) as store:
-        runs = store.document(ids)["runs"]
+        runs = run_document.of_ids(store, ids)["runs"]
         consoles = [store.load(run_id).artefact("console") for run_id in ids]
     for kind, run, console in zip(kinds, runs, consoles, strict=True):
         if kind in BAD:

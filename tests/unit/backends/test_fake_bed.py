@@ -8,104 +8,43 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from guest.build import GuestKernel
-from orchestrator.backends import guest, modules, process
+from orchestrator.backends import modules, process
 from orchestrator.backends.contract import RunContext
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.decode import FlowPorts, TcpDecoder
-from orchestrator.decode.output import Output
+from orchestrator.decode.output import OutputFolder
 from orchestrator.errors import GuestError, MachineError
-from orchestrator.execution.runner import Progress, RunOptions, run_plan
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec, guest_memory_bytes
 from orchestrator.recording.model import RECEIVER, SENDER
 from orchestrator.scenario import load
-from results.store import Store
-from tests.unit.hostile import LINKS, build_nothing
+from results.store.store import Store
+from tests.support.fake_bed import (
+    CAPTURED,
+    DIGEST,
+    MODULE,
+    OVERRIDES,
+    ROOT,
+    bed,
+    kernel,
+    play,
+)
+from tests.support.hostile_texts import LINKS
 
-ROOT = Path(__file__).resolve().parents[3]
-CAPTURED = ROOT / "tests" / "data" / "bed"
-OVERRIDES = ("duration=2s", "warmup=1s", "topology.bottleneck.queue.limit=20p")
-DIGEST = "ca575417d3eabcf5c39f13b4e37d6d052c2e8094820c1cecc80177b324dc1de3"
-MODULE = b"\0depends=\0name=tcp_westwood\0"
+__all__ = ["bed", "kernel"]
+
 PORTS = [FlowPorts(25001, 5001), FlowPorts(25002, 5002)]
-
-# Copies the captured files in two halves, as a guest would write them bit by bit; the bed writes
-# its progress at once.
-FAKE = """
-import sys, time
-from pathlib import Path
-source, target = Path(sys.argv[1]), Path(sys.argv[2])
-print("fake console", flush=True)
-names = "bed.log facts.jsonl queue.bin readings.bin datagrams.bin transfers.bin failure tcp.bin"
-for name in [*names.split(), "progress"]:
-    if not (source / name).exists():
-        continue
-    data = (source / name).read_bytes()
-    half = 0 if name == "progress" else len(data) // 2
-    with (target / name).open("wb") as file:
-        file.write(data[:half])
-        file.flush()
-        time.sleep(0.12)
-        file.write(data[half:])
-if (source / "hang").exists():
-    time.sleep(600)
-"""
-
-
-class Watcher:
-    def __init__(self) -> None:
-        self.phases: list[str] = []
-
-    def progress(self, progress: Progress) -> None:
-        self.phases.append(progress.phase)
-
-
-@pytest.fixture
-def bed(tmp_path: Path) -> Path:
-    """A copy of the captured files, to be damaged at will."""
-    return Path(shutil.copytree(CAPTURED, tmp_path / "bed"))
-
-
-@pytest.fixture
-def kernel(tmp_path: Path) -> GuestKernel:
-    modules = tmp_path / "modules"
-    modules.mkdir()
-    (modules / "tcp_westwood.ko").write_bytes(MODULE)
-    manifest = {"modules_sha256": {"tcp_westwood": "abc"}, "source": "captured"}
-    return GuestKernel("key", tmp_path / "linux", modules, "6.12", manifest)
 
 
 def spec() -> RunSpec:
     (run,) = plan(load(ROOT / "scenarios" / "quickstart.yaml", OVERRIDES)).runs
     return run
-
-
-def play(
-    bed: Path, kernel: GuestKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **options: Any
-) -> tuple[dict[str, Any], Watcher]:
-    """Run the quickstart with the fake in the guest's place; return its document."""
-
-    def command(_boot: object, paths: Any) -> list[str]:
-        return [sys.executable, "-c", FAKE, str(bed), str(paths.output)]
-
-    monkeypatch.setattr(guest, "command_of", command)
-    build_nothing(tmp_path, monkeypatch)
-    watcher = Watcher()
-    planned = plan(load(ROOT / "scenarios" / "quickstart.yaml", OVERRIDES))
-    asked = RunOptions(tmp_path / "runs.db", guest.Guest(kernel, unconfined=True, **options))
-    ids = run_plan(planned, asked, watcher)
-    with Store.open_read_only(tmp_path / "runs.db") as store:
-        (document,) = store.document(ids)["runs"]
-    return document, watcher
 
 
 def test_a_played_back_run_is_stored_whole(
@@ -189,16 +128,16 @@ def test_a_hung_guest_is_ended(
     (bed / "hang").touch()
     document, _ = play(bed, kernel, tmp_path, monkeypatch, watchdog_s=0.5)
     assert document["status"] == "failed"
-    assert "no progress for 0.5 s" in document["error"]
+    assert "no progress for 0.9 s" in document["error"]  # 0.1 s more for each of four hosts
 
 
 def test_the_decoder_gives_the_same_whatever_pieces_it_sees(tmp_path: Path) -> None:
     data = (CAPTURED / "tcp.bin").read_bytes()
-    whole = TcpDecoder(Output(CAPTURED), PORTS)
+    whole = TcpDecoder(OutputFolder(CAPTURED), PORTS)
     rows = whole.samples()
     assert whole.congestion_names == {0: "westwood", 1: "reno"}
     assert [name for name, _unit in whole.congestion_fields[0]][-1] == "min_rtt"
-    piecemeal = TcpDecoder(Output(tmp_path), PORTS)
+    piecemeal = TcpDecoder(OutputFolder(tmp_path), PORTS)
     for end in range(0, len(data) + 1, 997):
         (tmp_path / "tcp.bin").write_bytes(data[:end])
         piecemeal.advance()
@@ -213,7 +152,7 @@ def test_the_decoder_gives_the_same_whatever_pieces_it_sees(tmp_path: Path) -> N
 
 
 def test_sockets_of_no_flow_are_left_out() -> None:
-    rows = TcpDecoder(Output(CAPTURED), [FlowPorts(1, 2), PORTS[1]]).samples()
+    rows = TcpDecoder(OutputFolder(CAPTURED), [FlowPorts(1, 2), PORTS[1]]).samples()
     assert set(rows["flow"].tolist()) == {1}
 
 

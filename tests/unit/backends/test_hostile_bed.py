@@ -18,8 +18,9 @@ import pytest
 
 from orchestrator.errors import BedError
 from orchestrator.planning.runspec import RunSpec
-from results.store import Store
-from tests.unit.hostile import ROOT, assembled, captured_files, captured_plan, play
+from orchestrator.protocol.reports.records import SENDER_STATE_ROW
+from results.store.store import Store
+from tests.support.hostile_texts import ROOT, assembled, captured_files, captured_plan, play
 
 Facts = list[dict[str, Any]]
 Files = dict[str, bytes]
@@ -102,7 +103,7 @@ MALFORMED: dict[str, tuple[Callable[[], Files], str]] = {
                           "there is no flow 'x'"),
     "a stranger's probe": (
         lambda: line('{"fact":"round_trip","source":"x","sink":"y","measured_ns":1,'
-                     '"frame_bytes":50,"expected_ns":1,"attempts":1}'),
+                     '"frame_bytes":50,"expected_ns":1,"attempts":1,"fill_ns":0}'),
         "no flow goes from 'x' to 'y'",
     ),
     "a measure of text": (
@@ -220,6 +221,15 @@ MALFORMED: dict[str, tuple[Callable[[], Files], str]] = {
         lambda: file("queue.bin", struct.pack("<q", -5) + captured_files()["queue.bin"][8:]),
         r"queue\.bin has a row whose time_ns is -5",
     ),
+    "the state of a sender of no flow": (
+        lambda: file("senders.bin", SENDER_STATE_ROW.pack(0, 1000, *[0] * 7)), "flow is 1000",
+    ),
+    "the state of a sender behind the run": (
+        lambda: file("senders.bin", SENDER_STATE_ROW.pack(2**50, 0, *[0] * 7)), "time_ns is",
+    ),
+    "half a state of a sender": (
+        lambda: file("senders.bin", b"half"), "middle of a row",
+    ),
     "datagrams of a TCP flow": (
         lambda: file("datagrams.bin", struct.pack("<14q", 0, 1, *[0] * 12)), "a TCP flow",
     ),
@@ -290,11 +300,11 @@ WATCHDOG_S = 3.0
 """Longer than a fake bed takes to start on a busy machine."""
 
 STALLS: dict[str, tuple[tuple[str, str], str]] = {
-    "done without an end": (("", "time.sleep(60)"), "no progress for 3 s, in phase done"),
+    "done without an end": (("", "time.sleep(60)"), "no progress for 3.4 s, in phase done"),
     "a bed that writes its log forever": (
         ("", "open('progress', 'w').write('traffic 1')\n"
              "while True: open('bed.log', 'a').write('x'); time.sleep(0.05)"),
-        "no progress for 3 s",
+        "no progress for 3.4 s",
     ),
 }  # fmt: skip
 
@@ -386,7 +396,7 @@ SWEEP = """
 import sys
 from pathlib import Path
 import pytest
-from tests.unit.hostile import play
+from tests.support.hostile_texts import play
 with pytest.MonkeyPatch.context() as patch:
     try:
         play(Path(sys.argv[1]), patch, [(sys.argv[2], "")])
@@ -401,8 +411,8 @@ def test_the_first_signal_ends_a_run_whose_output_is_hostile(tmp_path: Path) -> 
     temporary.mkdir()
     environment = {**os.environ, "TMPDIR": str(temporary)}
     with subprocess.Popen(words, cwd=ROOT, env=environment) as process:
-        deadline = time.monotonic() + 20
-        while not list(temporary.rglob("tcp.bin")) and time.monotonic() < deadline:
+        while not list(temporary.rglob("tcp.bin")):
+            assert process.poll() is None, "it ended before the bed reported anything"
             time.sleep(0.05)
         time.sleep(0.5)
         process.send_signal(signal.SIGTERM)

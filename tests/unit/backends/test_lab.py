@@ -11,13 +11,13 @@ import pytest
 
 from orchestrator.backends.lab import check
 from orchestrator.backends.lab.agent_spec import plan_of
-from orchestrator.backends.lab.check import Found, Problem
+from orchestrator.backends.lab.check import LabProblem, LabState
 from orchestrator.backends.lab.merge_agent_records import merge
 from orchestrator.backends.lab.survey import _together
 from orchestrator.backends.remote.ssh import ClockOffset
 from orchestrator.decode import decode
 from orchestrator.decode.facts import facts as read_facts
-from orchestrator.decode.output import Output
+from orchestrator.decode.output import OutputFolder
 from orchestrator.errors import BedError, MachineError
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
@@ -29,11 +29,11 @@ from orchestrator.protocol.examination import (
     SurveyAnswer,
     SurveySpec,
 )
-from orchestrator.protocol.link import Transmitter
+from orchestrator.protocol.links.link import Transmitter
 from orchestrator.protocol.specification import AgentLinkSpec, LinkQdiscSpec
 from orchestrator.scenario import load
 from orchestrator.testbed.sampling.records import Records
-from tests.unit.scenario.test_shipped_lab import LIVE, ROUTER, planned
+from tests.support.shipped_lab import LIVE, ROUTER, planned
 
 S = 10**9
 GOOD = ClockOffset(5000 * S, 0, 100_000, 0)
@@ -66,9 +66,9 @@ def run(tmp_path: Path) -> RunSpec:
 
 
 @pytest.fixture
-def found() -> Found:
+def found() -> LabState:
     """A lab without a fault."""
-    return Found(
+    return LabState(
         {
             "one": answer(eth1=interface("10.1.0.1")),
             "two": answer(eth1=interface("10.2.0.2")),
@@ -106,14 +106,14 @@ def told(problems: Any) -> list[tuple[str, str]]:
     return [(problem.host, problem.what) for problem in problems]
 
 
-def test_nothing_stands_in_the_way_of_a_good_lab(run: RunSpec, found: Found) -> None:
+def test_nothing_stands_in_the_way_of_a_good_lab(run: RunSpec, found: LabState) -> None:
     assert told(check.look(run, found)) == []
     assert found.addresses == {"one": "10.1.0.1", "two": "10.2.0.2", "three": "10.2.0.3"}
     assert told(check.look_again(run, found, answers_about_routes())) == []
     assert found.bare_ns["one", "three"] == 200_000
 
 
-def test_every_fault_of_a_host_is_told(run: RunSpec, found: Found) -> None:
+def test_every_fault_of_a_host_is_told(run: RunSpec, found: LabState) -> None:
     one, four = found.answers["one"], found.answers["four"]
     one["interfaces"]["eth1"] |= {"up": False, "mtu": 9000, "speed_mbitps": 10, "addresses": []}
     one |= {"locked": "another run of a lab uses this host", "ports_in_use": [5001],
@@ -143,7 +143,7 @@ def test_every_fault_of_a_host_is_told(run: RunSpec, found: Found) -> None:
     ]
 
 
-def test_modules_have_to_be_there_and_the_same(run: RunSpec, found: Found) -> None:
+def test_modules_have_to_be_there_and_the_same(run: RunSpec, found: LabState) -> None:
     found.answers["one"]["congestion"]["cubic"] = None
     found.answers["two"]["congestion"]["logwestwood"] = {**module(), "parameters": []}
     found.answers["three"]["congestion"]["logwestwood"] = {**module(), "srcversion": "B2"}
@@ -158,7 +158,7 @@ def test_modules_have_to_be_there_and_the_same(run: RunSpec, found: Found) -> No
     assert fixes[1] == fixes[2] == "ansible-playbook -i INVENTORY playbooks/site.yml"
 
 
-def test_packets_have_to_go_through_the_router_and_back(run: RunSpec, found: Found) -> None:
+def test_packets_have_to_go_through_the_router_and_back(run: RunSpec, found: LabState) -> None:
     assert told(check.look(run, found)) == []
     second = answers_about_routes()
     second["one"]["routes"]["10.2.0.2"] = None
@@ -181,7 +181,9 @@ def test_packets_have_to_go_through_the_router_and_back(run: RunSpec, found: Fou
 def test_what_stands_in_the_way_is_a_table() -> None:
     check.require_none([])
     with pytest.raises(MachineError) as refused:
-        check.require_none([Problem("a", "it is so", "do this"), Problem("bee", "no", "that")])
+        check.require_none(
+            [LabProblem("a", "it is so", "do this"), LabProblem("bee", "no", "that")]
+        )
     assert str(refused.value).splitlines() == [
         "2 problems prevent the lab run; nothing was run:",
         "  host  what is wrong  fix",
@@ -262,6 +264,7 @@ def test_what_several_wrote_becomes_what_one_would_have_written(
     three.datagrams(100, 5, [0, 0, 6, 600, 7, 0, 0, 60, 6, 1, 4, 30])
     probe = {
         "source": "a_src0", "sink": "a_dst0", "frame_bytes": 50, "expected_ns": 4, "attempts": 12,
+        "fill_ns": 0,
     }  # fmt: skip
     two.fact("round_trip", at="start", **probe, measured_ns=5, ttl=63)
     two.fact("round_trip", at="end", **probe, measured_ns=6, ttl=62)
@@ -270,16 +273,21 @@ def test_what_several_wrote_becomes_what_one_would_have_written(
         records.close()
     output = tmp_path / "out"
     output.mkdir()
-    merge(live, {host: Output(parts / host) for host in ("one", "two", "three")}, [CLOCK], output)
+    merge(
+        live,
+        {host: OutputFolder(parts / host) for host in ("one", "two", "three")},
+        [CLOCK],
+        output,
+    )
 
     data = (output / "tcp.bin").read_bytes()
     records_of: Any = [struct.unpack_from("<qIq", data, place) for place in range(0, len(data), 20)]
     assert records_of == [(time, 8, time) for time in (0, 50, 100, 200, 200)]
-    transfers: Any = decode.transfers(Output(output)).tolist()
+    transfers: Any = decode.transfers(OutputFolder(output)).tolist()
     assert transfers == [(2, 10, 15, 1000), (2, 20, -1, 0)]
-    datagrams: Any = decode.datagrams(Output(output)).tolist()
+    datagrams: Any = decode.datagrams(OutputFolder(output)).tolist()
     assert datagrams[0] == (100, 5, 7, 700, 6, 600, 7, 0, 0, 60, 6, 1, 4, 30)
-    facts = read_facts(Output(output))
+    facts = read_facts(OutputFolder(output))
 
     def the(name: str, **wanted: Any) -> Any:
         (fact,) = [each for each in facts
@@ -309,7 +317,7 @@ def test_what_is_not_whole_is_told(live: RunSpec, tmp_path: Path) -> None:
     parts = tmp_path / "parts"
     agent(parts, "one", 0).close()
     agent(parts, "two", 0, end=False).close()
-    whole = {host: Output(parts / host) for host in ("one", "two")}
+    whole = {host: OutputFolder(parts / host) for host in ("one", "two")}
     (tmp_path / "out").mkdir()
     with pytest.raises(BedError, match="the agent of two did not finish its records"):
         merge(live, whole, [], tmp_path / "out")

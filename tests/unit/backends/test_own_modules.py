@@ -14,6 +14,7 @@ from kmods.catalogue import FolderError
 from orchestrator.errors import ScenarioError
 from orchestrator.planning.plan import RunSpec, plan
 from orchestrator.scenario import load
+from orchestrator.scenario.loader import load_values
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "scenarios" / "own-module"
 SOURCE = """\
@@ -176,15 +177,19 @@ def test_what_was_resolved_makes_the_same_run_anywhere_and_keeps_to_its_sources(
 ) -> None:
     run = run_of(example)
     congestion = run.resolved["flows"][0]["congestion"]
-    assert congestion["module"] == str(example.parent / "mycc")
+    assert congestion["module"] == "mycc"
     assert congestion["parameters"] == {"increase": 2}
-    again = tmp_path / "again.yaml"
-    again.write_text(json.dumps(run.resolved), encoding="utf-8")
-    same = run_of(again)
-    assert (same.flows, same.resolved) == (run.flows, run.resolved)
+    contents = {place: file.content for place, file in run.files.items()}
+    (same,) = plan(load_values(run.resolved, contents)).runs
+    assert same.resolved == run.resolved
+    assert [flow.module and flow.module.files for flow in same.flows] == [
+        flow.module and flow.module.files for flow in run.flows
+    ]
     source = example.parent / "mycc" / "tcp_mycc.c"
     source.write_text(source.read_text("utf-8") + "/* changed */\n", encoding="utf-8")
     assert run_of(example).resolved != run.resolved
+    again = example.with_name("again.yaml")
+    again.write_text(json.dumps(run.resolved), encoding="utf-8")
     assert f"have the SHA-256 {catalogue.read(source.parent).sha256}, not" in refused(again)
 
 

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from orchestrator.backends.remote import clocks
-from orchestrator.backends.remote.ssh import Fleet, Remote, at_once, files_of
+from orchestrator.backends.remote.ssh import RemoteMachine, SshConnections, at_once, files_of
 from orchestrator.errors import RemoteError
-from tests.sshd import Server, start
+from tests.support.sshd import Server, start
 
 
 @pytest.fixture(scope="module")
@@ -28,35 +28,35 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture
-def fleet() -> Iterator[Fleet]:
-    with Fleet(silence_s=4) as fleet:
+def fleet() -> Iterator[SshConnections]:
+    with SshConnections(silence_s=4) as fleet:
         yield fleet
 
 
 @pytest.fixture
-def remote(server: Server, fleet: Fleet) -> Remote:
+def remote(server: Server, fleet: SshConnections) -> RemoteMachine:
     return fleet.connect(server.address())
 
 
-def test_a_command_gets_its_words_as_they_are(remote: Remote) -> None:
+def test_a_command_gets_its_words_as_they_are(remote: RemoteMachine) -> None:
     words = ["printf", "%s\n", "$HOME; exit 3", "a  b", "'\"`", ""]
     assert remote.require(words) == b"$HOME; exit 3\na  b\n'\"`\n\n"
 
 
-def test_a_command_gets_input_and_gives_status_and_complaint(remote: Remote) -> None:
+def test_a_command_gets_input_and_gives_status_and_complaint(remote: RemoteMachine) -> None:
     done = remote.run(["sh", "-c", "cat; echo it is so >&2; exit 7"], stdin=b"\0\xff" * 100_000)
     assert (done.status, done.stdout, done.error_line) == (7, b"\0\xff" * 100_000, "it is so")
     with pytest.raises(RemoteError, match=r"there \(.*\): `false` failed: status 1"):
         remote.require(["false"])
 
 
-def test_a_command_that_takes_too_long_is_an_error(remote: Remote) -> None:
+def test_a_command_that_takes_too_long_is_an_error(remote: RemoteMachine) -> None:
     with pytest.raises(RemoteError, match=r"`sleep 60` did not end within 0\.2 s"):
         remote.run(["sleep", "60"], timeout_s=0.2)
     assert remote.run(["true"]).status == 0, "the connection goes on"
 
 
-def test_a_program_is_talked_to_until_its_input_ends(remote: Remote) -> None:
+def test_a_program_is_talked_to_until_its_input_ends(remote: RemoteMachine) -> None:
     lines: queue.Queue[bytes] = queue.Queue()
     ends: queue.Queue[int | None] = queue.Queue()
     words = ["sh", "-c", "while read x; do echo got $x; done; echo last words >&2; exit 5"]
@@ -73,14 +73,14 @@ def test_a_program_is_talked_to_until_its_input_ends(remote: Remote) -> None:
 def test_closing_the_connection_ends_the_input_of_programs(server: Server, tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     ends: queue.Queue[int | None] = queue.Queue()
-    with Fleet() as fleet:
+    with SshConnections() as fleet:
         remote = fleet.connect(server.address())
         remote.start(["sh", "-c", f"cat; echo over > {seen}"], lambda line: None, ends.put)
     assert ends.get(timeout=10) is None
     _wait_for(seen.exists)
 
 
-def test_a_server_process_that_is_killed_is_a_lost_machine(remote: Remote) -> None:
+def test_a_server_process_that_is_killed_is_a_lost_machine(remote: RemoteMachine) -> None:
     ends: queue.Queue[int | None] = queue.Queue()
     remote.start(["cat"], lambda line: None, ends.put)
     session = int(remote.require(["sh", "-c", "echo $PPID"]))
@@ -92,7 +92,7 @@ def test_a_server_process_that_is_killed_is_a_lost_machine(remote: Remote) -> No
 
 def test_a_machine_that_says_nothing_is_lost(server: Server) -> None:
     ends: queue.Queue[int | None] = queue.Queue()
-    with Fleet(silence_s=2) as fleet:
+    with SshConnections(silence_s=2) as fleet:
         remote = fleet.connect(server.address())
         remote.start(["cat"], lambda line: None, ends.put)
         session = int(remote.require(["sh", "-c", "echo $PPID"]))
@@ -105,7 +105,7 @@ def test_a_machine_that_says_nothing_is_lost(server: Server) -> None:
             os.kill(session, signal.SIGKILL)
 
 
-def test_files_go_there_and_come_back(remote: Remote, tmp_path: Path) -> None:
+def test_files_go_there_and_come_back(remote: RemoteMachine, tmp_path: Path) -> None:
     here, there, back = tmp_path / "here", tmp_path / "there", tmp_path / "back"
     (here / "deep").mkdir(parents=True)
     there.mkdir()
@@ -120,7 +120,7 @@ def test_files_go_there_and_come_back(remote: Remote, tmp_path: Path) -> None:
         remote.fetch(f"{there}/nothing", tmp_path / "none")
 
 
-def test_only_plain_files_are_taken(remote: Remote, tmp_path: Path) -> None:
+def test_only_plain_files_are_taken(remote: RemoteMachine, tmp_path: Path) -> None:
     there = tmp_path / "there"
     there.mkdir()
     (there / "link").symlink_to("/etc/passwd")
@@ -128,7 +128,7 @@ def test_only_plain_files_are_taken(remote: Remote, tmp_path: Path) -> None:
         remote.fetch(str(there), tmp_path / "back")
 
 
-def test_so_much_is_taken_and_no_more(remote: Remote, tmp_path: Path) -> None:
+def test_so_much_is_taken_and_no_more(remote: RemoteMachine, tmp_path: Path) -> None:
     there = tmp_path / "there"
     there.mkdir()
     (there / "large").write_bytes(bytes(3000))
@@ -140,14 +140,14 @@ def test_so_much_is_taken_and_no_more(remote: Remote, tmp_path: Path) -> None:
         remote.fetch(str(there), tmp_path / "third", most_bytes=2**20)
 
 
-def test_clocks_of_the_same_machine_are_equal(remote: Remote) -> None:
+def test_clocks_of_the_same_machine_are_equal(remote: RemoteMachine) -> None:
     offset = remote.clock_offset()
     assert 0 < offset.uncertainty_ns < 50_000_000
     assert abs(offset.monotonic_ns) <= offset.uncertainty_ns
     assert abs(offset.realtime_ns) <= offset.uncertainty_ns + 1_000_000
 
 
-def test_a_clock_that_cannot_be_read_is_an_error(remote: Remote) -> None:
+def test_a_clock_that_cannot_be_read_is_an_error(remote: RemoteMachine) -> None:
     with pytest.raises(RemoteError, match=r"its clock cannot be read: .*No such file"):
         remote.clock_offset("/nothing/python3")
 
@@ -177,7 +177,7 @@ def test_a_clock_reader_that_ended_before_the_first_question_says_why() -> None:
 
 
 def test_all_that_cannot_be_reached_say_why_at_once(
-    server: Server, fleet: Fleet, tmp_path: Path
+    server: Server, fleet: SshConnections, tmp_path: Path
 ) -> None:
     good = server.address("good")
     stranger = tmp_path / "known_hosts"
@@ -193,7 +193,7 @@ def test_all_that_cannot_be_reached_say_why_at_once(
         replace(good, name="nameless", host="no-such-host.invalid"),
     ]
     first, *others = at_once(fleet.connect, addresses)
-    assert isinstance(first, Remote)
+    assert isinstance(first, RemoteMachine)
     said = [str(error) for error in others]
     patterns = ["Connect call failed", "not trusted", "nvalid", "ermission denied", "nown"]
     for address, text, pattern in zip(addresses[1:], said, patterns, strict=True):

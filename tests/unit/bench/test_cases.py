@@ -9,7 +9,7 @@ import pytest
 from bench import bench_ns3, cases
 from bench.cases import BESIDE_NS3, CASES, JOBS, RTT_S, SCALES, Case, named
 from orchestrator.planning.plan import Plan, plan
-from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol.links.frames import FRAME_BYTES
 from orchestrator.scenario import load
 
 ALL = [*CASES, *BESIDE_NS3, JOBS, *(case for scale in SCALES.values() for case in scale)]

@@ -37,26 +37,21 @@ def row(case: str, own_s: list[float], other_s: list[float], segments: float) ->
     }
 
 
-def test_documents_are_those_of_the_results() -> None:
+def test_the_document_is_that_of_the_results() -> None:
     results = measuring.read(measuring.RESULTS)
-    for document in (report.PERFORMANCE, report.WORKERS):
-        text = (measuring.ROOT / document).read_text(encoding="utf-8")
-        assert report.written(text, document, results) == text
+    text = (measuring.ROOT / report.PERFORMANCE).read_text(encoding="utf-8")
+    assert report.written(text, results) == text
     assert (measuring.ROOT / report.FIGURE).exists()
 
 
 def test_a_block_replaces_the_one_before_and_nothing_else() -> None:
-    marks = "".join(
-        f"x <!-- bench {name} -->old<!-- end --> y\n"
-        for name, (place, _make) in report.THEMES.items()
-        if place == report.PERFORMANCE
-    )
-    text = report.written(marks, report.PERFORMANCE, {"themes": {}})
+    marks = "".join(f"x <!-- bench {name} -->old<!-- end --> y\n" for name in report.THEMES)
+    text = report.written(marks, {"themes": {}})
     assert "old" not in text
     assert text.count("Not measured yet") == marks.count("old")
-    assert report.written(text, report.PERFORMANCE, {"themes": {}}) == text
+    assert report.written(text, {"themes": {}}) == text
     with pytest.raises(SystemExit, match="0 blocks begin with <!-- bench ns3 -->"):
-        report.written("nothing", report.PERFORMANCE, {"themes": {}})
+        report.written("nothing", {"themes": {}})
 
 
 def test_a_busy_machine_is_named() -> None:

@@ -14,11 +14,13 @@ import pytest
 from click.testing import CliRunner, Result
 
 from orchestrator.cli import commands
-from results import crate, parquet, tidy
-from results.experiments import Experiment
-from results.store import Store
-from tests.unit.results.experiments import make
-from tests.unit.results.test_recordings import head
+from results.crate import crate_files
+from results.experiment.experiments import Experiment
+from results.store.store import Store
+from results.tables import experiment_table, parquet
+from tests.support.experiments import make
+from tests.support.file_sizes import TOO_LARGE, files_of_at_most
+from tests.support.recordings import head
 
 LIMIT = "topology.bottleneck.queue.limit"
 TEXT = """\
@@ -49,11 +51,11 @@ def export(*words: str) -> Result:
 
 def require_valid(folder: Path) -> dict[str, Any]:
     """Check what both specifications require, and return the entities by id."""
-    document = json.loads((folder / crate.METADATA).read_text())
+    document = json.loads((folder / crate_files.METADATA).read_text())
     assert document["@context"][0] == "https://w3id.org/ro/crate/1.1/context"
     entities = {each["@id"]: each for each in document["@graph"]}
     assert len(entities) == len(document["@graph"])
-    descriptor, root = entities[crate.METADATA], entities["./"]
+    descriptor, root = entities[crate_files.METADATA], entities["./"]
     assert descriptor["@type"] == "CreativeWork"
     assert descriptor["conformsTo"] == {"@id": "https://w3id.org/ro/crate/1.1"}
     assert descriptor["about"] == {"@id": "./"}
@@ -61,7 +63,7 @@ def require_valid(folder: Path) -> dict[str, Any]:
     assert {"name", "description", "datePublished", "license", "conformsTo"} <= set(root)
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     listed = {unquote(name) for name in ids(root["hasPart"])}
-    assert listed == files - {crate.METADATA}
+    assert listed == files - {crate_files.METADATA}
     for name, entity in entities.items():
         assert isinstance(entity["@type"], str)
         linked = {
@@ -112,6 +114,10 @@ def test_the_crate_of_an_experiment(tmp_path: Path) -> None:
     assert {"digest", "kernel", "fidelity", "metrics"} <= set(only)
     assert {"resolved", "provenance", "scenario_sha256", "network"} <= set(run)
     assert entities["#metric-goodput_bps"]["unitText"] == "bit/s"
+    programs = [entities[name] for name in ids(actions[1]["instrument"])]
+    assert [entities[each["license"]["@id"]]["name"] for each in programs] == [
+        "Apache License 2.0", "GNU GPL, version 2 only"
+    ]  # fmt: skip
     assert entities[entities["./"]["license"]["@id"]]["name"].startswith("Not stated")
 
 
@@ -121,10 +127,10 @@ def test_both_tables_are_written_in_one_pass_over_the_runs(
 ) -> None:
     export("sweep", "-o", "whole")
     passes, largest = 0, 0
-    made = tidy.rows
+    made = experiment_table.rows
     taken = parquet.Writer.add
 
-    def counted(store: Store, experiment: Experiment) -> Iterator[tidy.Row]:
+    def counted(store: Store, experiment: Experiment) -> Iterator[experiment_table.Row]:
         nonlocal passes
         passes += 1
         return made(store, experiment)
@@ -134,7 +140,7 @@ def test_both_tables_are_written_in_one_pass_over_the_runs(
         largest = max(largest, len(values[0]))
         taken(writer, values)
 
-    monkeypatch.setattr(tidy, "rows", counted)
+    monkeypatch.setattr(experiment_table, "rows", counted)
     monkeypatch.setattr(parquet.Writer, "add", measured)
     monkeypatch.setattr(parquet, "GROUP", 5)
     done = export("sweep", "-o", "parts")
@@ -189,6 +195,23 @@ def test_equal_runs_give_equal_files_and_none_is_overwritten() -> None:
 
 
 @pytest.mark.usefixtures("store")
+def test_the_library_of_ro_crate_reads_it_as_it_is() -> None:
+    from rocrate.rocrate import ROCrate  # slow to import, and no other test needs it
+
+    assert export("sweep", "-o", "crate").exit_code == 0
+    read = ROCrate("crate")
+    files = {entity.id for entity in read.data_entities}
+    assert {"scenario.yaml", "table.csv", "figures/goodput.svg"} <= files
+    assert len(read.get_by_type("CreateAction")) == 4
+    written = json.loads(Path("crate", crate_files.METADATA).read_text())
+    assert by_id(read.metadata.generate()["@graph"]) == by_id(written["@graph"])
+
+
+def by_id(graph: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(graph, key=lambda entity: str(entity["@id"]))
+
+
+@pytest.mark.usefixtures("store")
 def test_the_format_may_be_written_as_ro_crate_writes_itself() -> None:
     words = ["export", "sweep", "--format", "ro-crate", "-o", "crate"]
     assert CliRunner().invoke(commands, words).exit_code == 0
@@ -200,7 +223,7 @@ def test_an_export_that_ends_early_leaves_nothing(monkeypatch: pytest.MonkeyPatc
     def full(*_arguments: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(crate, "_graph", full)
+    monkeypatch.setattr(crate_files, "_graph", full)
     done = CliRunner().invoke(commands, ["export", "sweep", "--format", "rocrate", "-o", "crate"])
     assert (done.exit_code, "No space left" in done.stderr) == (2, True)
     assert {path.name.partition("-")[0] for path in Path().iterdir()} == {"runs.db"}
@@ -227,3 +250,13 @@ def test_a_figure_that_cannot_be_drawn_is_said(store: Path) -> None:
 def test_what_does_not_fit_is_refused(words: tuple[str, ...], message: str) -> None:
     refused = CliRunner().invoke(commands, ["export", *words])
     assert (refused.exit_code, message in refused.stderr) == (2, True), refused.stderr
+
+
+@pytest.mark.parametrize("place", ["out", "out.zip", "out.csv", "out.parquet"])
+def test_a_limit_on_the_size_of_files_is_named_with_its_fix(store: Path, place: str) -> None:
+    form = place.partition(".")[2] if place not in ("out", "out.zip") else crate_files.NAME
+    with files_of_at_most(100):
+        result = CliRunner().invoke(commands, ["export", "sweep", "--format", form, "-o", place])
+    assert result.exit_code == 2, result.output
+    assert result.stderr == f"error: {place}: cannot{TOO_LARGE.format(100)}\n"
+    assert {path.stem for path in store.parent.iterdir()} == {"runs"}

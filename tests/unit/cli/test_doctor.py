@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,11 +18,12 @@ from guest.build import GuestKernel
 from guest.build_steps import Progress
 from orchestrator import sandbox
 from orchestrator.backends import local, vagrant
-from orchestrator.backends.contract import Examined, Finding
+from orchestrator.backends.contract import Examination, Finding
 from orchestrator.backends.guest import examination
 from orchestrator.cli import commands
 from orchestrator.errors import GuestError, MachineError
 from orchestrator.execution import doctor
+from results.store.store import Store
 
 KERNEL = GuestKernel(
     "key",
@@ -52,8 +55,8 @@ def healthy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.setattr(examination, "run_commands", lambda kernel, commands, timeout_s: None)
     monkeypatch.setattr(examination, "GUEST_MEMORY_BYTES", 1)
     monkeypatch.setattr(doctor, "STORE_BYTES", 1)
-    monkeypatch.setattr(local, "examine", lambda: Examined([], "needs root"))
-    monkeypatch.setattr(vagrant, "examine", lambda: Examined([], "there is no machine"))
+    monkeypatch.setattr(local, "examine", lambda: Examination([], "needs root"))
+    monkeypatch.setattr(vagrant, "examine", lambda: Examination([], "there is no machine"))
     return tmp_path / "results" / "runs.db"
 
 
@@ -92,9 +95,9 @@ def test_a_missing_requirement_has_a_fix_and_gives_status_4(
     assert {"backend", "name", "ok", "detail", "fix"} == set(found["findings"][0])
 
 
-LACKING = Examined([Finding("iperf3", False, "not found", "apt-get install iperf3")])
-READY = Examined([Finding("iperf3", True, "/usr/bin/iperf3")])
-ABSENT = Examined([], "there is no kernel source")
+LACKING = Examination([Finding("iperf3", False, "not found", "apt-get install iperf3")])
+READY = Examination([Finding("iperf3", True, "/usr/bin/iperf3")])
+ABSENT = Examination([], "there is no kernel source")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +113,7 @@ ABSENT = Examined([], "there is no kernel source")
     ],
 )
 def test_the_status_depends_on_the_back_ends_that_are_set_up(
-    healthy: Path, monkeypatch: pytest.MonkeyPatch, guest: Examined, other: Examined, ok: bool
+    healthy: Path, monkeypatch: pytest.MonkeyPatch, guest: Examination, other: Examination, ok: bool
 ) -> None:
     monkeypatch.setattr("orchestrator.backends.guest.examine", lambda: guest)
     monkeypatch.setattr(local, "examine", lambda: other)
@@ -213,6 +216,31 @@ def test_a_store_that_cannot_be_written_is_reported(
     monkeypatch.setattr("orchestrator.execution.doctor.os.access", lambda path, mode: False)
     missing = lacks(healthy)
     assert "--db" in missing["results store"].fix
+
+
+@pytest.mark.parametrize(
+    ("schema", "said"),
+    [(-1, "with schema -1, which no version"), (12, "never released"), (999, "newer than this")],
+)
+def test_a_store_that_other_commands_refuse_is_reported(
+    healthy: Path, schema: int, said: str
+) -> None:
+    Store(healthy).close()
+    assert lacks(healthy) == {}
+    with closing(sqlite3.connect(healthy)) as connection:
+        connection.execute(f"PRAGMA user_version = {schema}")
+    missing = lacks(healthy)["results store"]
+    assert said in missing.detail
+    assert "--db" in missing.fix
+    assert said in orchestrator("runs", "--db", str(healthy)).stderr
+
+
+def test_a_file_that_is_no_store_is_reported_and_an_empty_one_becomes_one(healthy: Path) -> None:
+    healthy.parent.mkdir()
+    healthy.write_bytes(b"")
+    assert lacks(healthy) == {}
+    healthy.write_text("text" * 1000)
+    assert "not a SQLite database" in lacks(healthy)["results store"].detail
 
 
 @pytest.mark.parametrize(

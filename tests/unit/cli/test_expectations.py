@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from results.observations import Observation
-from results.values import Subject
-from tests.unit.cli.test_run import FakeRunner, fake, orchestrator
-from tests.unit.planning.test_identity import TEXT
+from results.experiment.observations import Observation
+from results.experiment.values import Subject
+from tests.support.identity import TEXT
+from tests.support.run import FakeRunner, fake, orchestrator
 
 __all__ = ["fake"]
 
@@ -19,7 +19,7 @@ __all__ = ["fake"]
 @pytest.fixture
 def goodputs(fake: FakeRunner, monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
     """Runs in which flow one has 4 Mbit/s and flow two has 2."""
-    from results import expectations, observations
+    from results.experiment import expectations, observations
 
     def observe(*given: object) -> object:
         groups, axes = observations.observe(*given)  # type: ignore[arg-type]

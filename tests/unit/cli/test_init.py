@@ -39,6 +39,15 @@ def test_what_it_writes_is_a_valid_scenario_without_warnings(
     assert (checked.exit_code, checked.stdout.startswith("scenario.yaml: valid")) == (0, True)
 
 
+@pytest.mark.parametrize("option", [(), ("--sweep",)])
+def test_a_hyphen_prints_the_scenario(option: tuple[str, ...]) -> None:
+    init("scenario.yaml", *option)
+    printed = init("-", *option)
+    assert (printed.exit_code, printed.stderr) == (0, "")
+    assert printed.stdout == Path("scenario.yaml").read_text()
+    assert not Path("-").exists()
+
+
 def test_what_is_commented_out_is_valid_too() -> None:
     """Each line with a key behind a `#` takes effect when it is uncommented."""
     init()
@@ -101,4 +110,7 @@ def test_nothing_is_overwritten() -> None:
 def test_a_file_that_cannot_be_written_is_named() -> None:
     refused = init("no/folder.yaml")
     assert refused.exit_code == 2
-    assert refused.stderr == "error: no/folder.yaml: cannot be written: No such file or directory\n"
+    assert refused.stderr == (
+        "error: no/folder.yaml: cannot be written: No such file or directory\n"
+        "  fix: make its folder first, or name another place\n"
+    )

@@ -13,33 +13,33 @@ from click.testing import CliRunner, Result
 from kmods import catalogue
 from orchestrator.cli import commands, kmods
 from orchestrator.execution import module_check
-from orchestrator.execution.module_check import Answer, Checked, Driven
+from orchestrator.execution.module_check import CaseResult, ModuleCheckResult, ModuleFlowResult
 from orchestrator.protocol.examination import Observed
 
-GOOD = Checked(
+GOOD = ModuleCheckResult(
     "tibet",
     [
-        Answer("loads", None, "with its defaults", "loaded", "loaded"),
-        Answer(
+        CaseResult("loads", None, "with its defaults", "loaded", "loaded"),
+        CaseResult(
             "parameters", None, "their names, by default", ["n_cong", "t0_us"], ["n_cong", "t0_us"]
         ),
-        Answer("parameters", "t0_us", "by default", "1000000", "1000000"),
-        Answer("parameters", "n_cong", "by default", "0", "0"),
-        Answer("refuses", "t0_us", "-1", "EINVAL", "EINVAL"),
-        Answer("refuses", "t0_us", "60000001", "EINVAL", "EINVAL"),
-        Answer("refuses", "n_cong", "1001", "EINVAL", "EINVAL"),
-        Answer("unloads", None, "while a socket uses it", "EAGAIN", "EAGAIN"),
+        CaseResult("parameters", "t0_us", "by default", "1000000", "1000000"),
+        CaseResult("parameters", "n_cong", "by default", "0", "0"),
+        CaseResult("refuses", "t0_us", "-1", "EINVAL", "EINVAL"),
+        CaseResult("refuses", "t0_us", "60000001", "EINVAL", "EINVAL"),
+        CaseResult("refuses", "n_cong", "1001", "EINVAL", "EINVAL"),
+        CaseResult("unloads", None, "while a socket uses it", "EAGAIN", "EAGAIN"),
     ],
-    Driven("ok", "faithful", 0.99987, None),
+    ModuleFlowResult("ok", "faithful", 0.99987, None),
 )
-NOT_LOADED = Checked(
+NOT_LOADED = ModuleCheckResult(
     "fast",
-    [Answer("loads", None, "with its defaults", "loaded", "ENOEXEC")],
-    Driven("failed", None, None, "no module tcp_fast"),
+    [CaseResult("loads", None, "with its defaults", "loaded", "ENOEXEC")],
+    ModuleFlowResult("failed", None, None, "no module tcp_fast"),
 )
 
 
-def turned(index: int, got: Observed) -> Checked:
+def turned(index: int, got: Observed) -> ModuleCheckResult:
     """Return the good one with another answer of the kernel."""
     answers = list(GOOD.answers)
     answers[index] = replace(answers[index], got=got)
@@ -50,7 +50,7 @@ def turned(index: int, got: Observed) -> Checked:
 def check(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """Run the command on what was found out, instead of a guest."""
 
-    def run(found: Sequence[Checked], *args: str) -> Result:
+    def run(found: Sequence[ModuleCheckResult], *args: str) -> Result:
         monkeypatch.setattr(kmods, "ensure_kernel", lambda line: None)
         monkeypatch.setattr(module_check, "check", lambda kernel, names, observe: list(found))
         return CliRunner().invoke(commands, ["kmods", "check", *args])
@@ -102,12 +102,12 @@ def test_the_table_shows_modules_that_pass(check: Callable[..., Result]) -> None
             "tibet: unloads: while a socket uses it: wanted EAGAIN, got unloaded",
         ),
         (
-            replace(GOOD, driven=Driven("ok", "faithful", 0.92, None)),
+            replace(GOOD, driven=ModuleFlowResult("ok", "faithful", 0.92, None)),
             ["tibet", "yes", "2 verified", "3 verified", "yes", "0.920", "faithful"],
             "tibet: utilisation: wanted 0.93 at least, got 0.92",
         ),
         (
-            replace(GOOD, driven=Driven("ok", "doubtful", 0.99, None)),
+            replace(GOOD, driven=ModuleFlowResult("ok", "doubtful", 0.99, None)),
             ["tibet", "yes", "2 verified", "3 verified", "yes", "0.990", "doubtful"],
             "tibet: verdict: wanted faithful, got doubtful",
         ),
@@ -119,7 +119,7 @@ def test_the_table_shows_modules_that_pass(check: Callable[..., Result]) -> None
     ],
 )
 def test_a_failing_check_is_reported(
-    check: Callable[..., Result], found: Checked, row: list[str], said: str
+    check: Callable[..., Result], found: ModuleCheckResult, row: list[str], said: str
 ) -> None:
     result = check([GOOD, found])
     assert cells(result.stdout.splitlines()[-1]) == row
@@ -160,7 +160,7 @@ def test_json_has_everything(check: Callable[..., Result]) -> None:
 def test_modules_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[list[str]] = []
 
-    def check(kernel: object, names: list[str], observe: object) -> list[Checked]:
+    def check(kernel: object, names: list[str], observe: object) -> list[ModuleCheckResult]:
         asked.append(names)
         return []
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import os
 import signal
 import sqlite3
@@ -15,7 +16,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from orchestrator import __version__
+from orchestrator import __version__, cli
 from orchestrator.cli import commands
 from orchestrator.errors import (
     Fault,
@@ -28,32 +29,12 @@ from orchestrator.errors import (
 )
 from orchestrator.execution.commit import git_commit
 
-NAMES = [
-    "compare",
-    "doctor",
-    "experiments",
-    "export",
-    "gc",
-    "guest",
-    "init",
-    "judge",
-    "kmods",
-    "merge",
-    "note",
-    "plan",
-    "plot",
-    "report",
-    "reproduce",
-    "rm",
-    "run",
-    "runs",
-    "schema",
-    "show",
-    "summary",
-    "tag",
-    "validate",
-    "web",
-]
+PROMISED = {
+    "compare", "doctor", "experiments", "export", "gc", "guest", "init", "judge", "kmods", "merge",
+    "note", "plan", "plot", "report", "reproduce", "rm", "run", "runs", "schema", "show", "summary",
+    "tag", "validate", "web",
+}  # fmt: skip
+"""Commands that users' scripts may call. A new command need not be listed here."""
 
 
 def run(*args: str) -> Result:
@@ -104,12 +85,14 @@ def test_every_file_is_a_command_and_is_listed_in_the_help() -> None:
     result = run("--help")
     assert result.exit_code == 0
     listed = result.stdout.partition("Commands:")[2].partition("Exit status")[0]
-    assert [
-        line.split()[0] for line in listed.splitlines() if line.startswith("  ") and line.strip()
-    ] == NAMES
+    names = [line.split()[0] for line in listed.splitlines() if line[:2] == "  " and line.strip()]
+    files = Path(cli.__file__).parent.glob("[!_]*.py")
+    assert names == sorted(file.stem for file in files)
+    gone = PROMISED - set(names)
+    assert not gone, f"scripts call the commands {sorted(gone)}: keep them"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", commands.list_commands(click.Context(commands)))
 def test_every_command_explains_itself(name: str) -> None:
     result = run(name, "--help")
     assert result.exit_code == 0
@@ -128,7 +111,8 @@ def test_version_prints_version_and_commit() -> None:
 def test_help_needs_none_of_the_heavy_libraries(word: str) -> None:
     code = (
         "import sys\nfrom orchestrator.cli import main\ntry:\n    main()\nexcept SystemExit:\n"
-        "    names = {'numpy', 'pydantic', 'rich', 'ruamel', 'flask', 'sqlite3', 'matplotlib'}\n"
+        "    names = {'numpy', 'pydantic', 'rich', 'ruamel', 'flask', 'sqlite3'}\n"
+        "    names |= {'matplotlib', 'pyarrow'}\n"
         "    heavy = names & set(sys.modules)\n"
         "    sys.exit(str(sorted(heavy)) if heavy else 0)"
     )
@@ -136,6 +120,28 @@ def test_help_needs_none_of_the_heavy_libraries(word: str) -> None:
         [sys.executable, "-c", code, word], capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_list_of_commands_has_their_help_and_imports_none_of_them() -> None:
+    context = click.Context(commands)
+    for name in commands.list_commands(context):
+        command = commands.get_command(context, name)
+        assert command is not None
+        assert cli._help(name) == inspect.cleandoc(command.help or "")
+    code = (
+        "import sys\nfrom orchestrator.cli import Commands, commands, main\nimport click\n"
+        "found = commands.shell_complete(click.Context(commands), 'ru')\n"
+        "assert [each.value for each in found] == ['run', 'runs'], found\n"
+        "assert found[1].help.startswith('List '), found\n"
+        "try: main()\nexcept SystemExit: pass\n"
+        "names = commands.list_commands(None)\n"
+        "sys.exit(str([each for each in names if f'orchestrator.cli.{each}' in sys.modules]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "--help"], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == "[]\n"
+    assert "List " in done.stdout
 
 
 def test_no_command_starts_a_thread_for_numpy() -> None:
@@ -217,6 +223,43 @@ def test_an_unexpected_exception_is_one_line_and_a_hint(monkeypatch: pytest.Monk
     result = run("--debug", "schema")
     assert result.exit_code == 1
     assert "Traceback" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "fix"),
+    [
+        (OSError(28, "No space left on device", "/x/y"), "`/x/y`: No space left", "free some"),
+        (OSError(27, "File too large"), "File too large: its file system has", "`ulimit -f`"),
+        (PermissionError(13, "Permission denied", b"/x"), "`/x`: Permission denied", "access"),
+        (OSError(24, "Too many open files"), "Too many open files", "`ulimit -n`"),
+        (MemoryError(), "no more memory", "`ulimit -v`"),
+        (RuntimeError("can't start new thread"), "cannot start a thread", "`ulimit -u`"),
+    ],
+)
+def test_an_error_of_the_system_is_no_bug(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, said: str, fix: str
+) -> None:
+    fail_with(monkeypatch, error)
+    result = run("schema")
+    assert result.exit_code == 4
+    assert result.stderr.startswith("error: ")
+    assert said in result.stderr
+    assert fix in result.stderr
+    assert "bug" not in result.stderr
+
+
+def test_a_folder_that_was_removed_is_no_bug(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    fail_with(monkeypatch, FileNotFoundError(2, "No such file or directory"))
+    result = run("schema")
+    monkeypatch.chdir(tmp_path)
+    assert result.exit_code == 4
+    assert "the current folder was removed" in result.stderr
 
 
 def test_debug_shows_where_a_deliberate_error_came_from(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ from click.testing import CliRunner, Result
 
 from orchestrator.cli import commands
 from results.figures import FIGURES
-from results.store import Store
-from tests.unit.results.experiments import make
+from results.store.store import Store
+from tests.support.experiments import make
 
 LIMIT = "topology.bottleneck.queue.limit"
 

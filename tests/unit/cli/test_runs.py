@@ -9,9 +9,22 @@ from typing import Any
 import pytest
 
 from orchestrator.planning.plan import repetition_seed
-from tests.unit.cli.test_run import FakeRunner, fake, orchestrator, run_ids
+from tests.support import golden
+from tests.support.run import FakeRunner, fake, orchestrator, run_ids
 
 __all__ = ["fake"]
+
+GOLDEN = Path(__file__).parent / "golden"
+
+
+@pytest.mark.parametrize("command", ["runs", "compare"])
+def test_a_command_reads_as_its_golden_file(fake: FakeRunner, command: str) -> None:
+    orchestrator("run", "pair.yaml")
+    orchestrator("run", "pair.yaml", "--set", "seed=2")
+    words = {"runs": [], "compare": run_ids()}[command]
+    result = orchestrator(command, *words)
+    assert (result.exit_code, result.stderr) == (0, "")
+    golden.check(GOLDEN / f"{command}.txt", result.stdout)
 
 
 def test_runs_show_compare_and_export(fake: FakeRunner) -> None:
@@ -21,8 +34,24 @@ def test_runs_show_compare_and_export(fake: FakeRunner) -> None:
     listing: dict[str, Any] = json.loads(orchestrator("runs", "--json").stdout)
     assert [run["id"] for run in listing["runs"]] == [first, second]
     assert orchestrator("runs").stdout.splitlines()[3].split()[0] == second
-    none = json.loads(orchestrator("runs", "--experiment", "none", "--json").stdout)
-    assert none == {"schema": 1, "runs": []}
+    named = orchestrator("runs", "--experiment", "pair", "--json")
+    assert [run["id"] for run in json.loads(named.stdout)["runs"]] == [first, second]
+    assert "the runs are of 2 experiments of this name: pair@" in named.stderr
+    labels = [
+        f"{one['name']}@{one['identity'][:8]}"
+        for one in json.loads(orchestrator("experiments", "--json").stdout)["experiments"]
+    ]
+    for label, run_id in zip(labels, (first, second), strict=True):
+        one = orchestrator("runs", "--experiment", label, "--json")
+        assert [run["id"] for run in json.loads(one.stdout)["runs"]] == [run_id]
+    for unknown, valid in (("none", "there are pair"), ("pair@0123", ", ".join(labels))):
+        refused = orchestrator("runs", "--experiment", unknown)
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert f"there is no experiment {unknown} in " in refused.stderr
+        assert valid in refused.stderr
+    refused = orchestrator("report", first, "-o", "report")
+    assert refused.exit_code == 2
+    assert f"is a run; its experiment is {labels[0]}" in refused.stderr
 
     assert "base_rtt" in orchestrator("show", first).stdout
     assert orchestrator("show", "last", "--console").stdout == "Linux booted\n"

@@ -9,21 +9,23 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 
-from orchestrator.cli import _summary, commands
+from orchestrator.cli import commands
 from orchestrator.planning.identity import experiment_sha256
 from orchestrator.scenario import load
-from results.store import Store
-from tests.unit.planning.test_identity import TEXT
-from tests.unit.results.experiments import make
-from tests.unit.results.test_recordings import head
+from results.experiment.left_out import LeftOut
+from results.experiment.model import Summary, SummaryRow
+from results.store.store import Store
+from results.wording import summary_tables
+from results.wording.summary_tables import fixed
+from tests.support import golden
+from tests.support.experiments import make, metric
+from tests.support.identity import TEXT
+from tests.support.recordings import flow, head, recording, transfers
+from tests.support.summary import LIMIT, orchestrator, two
 
-LIMIT = "topology.bottleneck.queue.limit"
-
-
-def two(variant: object, repetition: int) -> dict[str, float]:
-    return {"one": 1.0e6 + 1e4 * repetition**2, "two": 3.0e6 - 5e4 * repetition}
+GOLDEN = Path(__file__).parent / "golden"
 
 
 @pytest.fixture
@@ -38,18 +40,28 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "runs.db"
 
 
-def orchestrator(*words: str) -> Result:
-    return CliRunner().invoke(commands, ["--debug", *words])
+@pytest.mark.usefixtures("store")
+@pytest.mark.parametrize(
+    ("file", "form"),
+    [
+        ("summary.txt", ()),
+        ("summary-markdown.txt", ("--markdown",)),
+        ("summary-latex.txt", ("--latex",)),
+    ],
+)
+def test_a_summary_reads_as_its_golden_file(file: str, form: tuple[str, ...]) -> None:
+    result = orchestrator("summary", "sweep", "--metric", "goodput_bps", *form)
+    assert result.exit_code == 0
+    notes = f"\nstandard error:\n{result.stderr}" if result.stderr else ""
+    golden.check(GOLDEN / file, result.stdout + notes)
 
 
 @pytest.mark.usefixtures("store")
-def test_the_table_has_means_intervals_and_differences() -> None:
+def test_the_table_has_means_and_intervals() -> None:
     result = orchestrator("summary", "sweep", "--metric", "goodput_bps")
     assert result.exit_code == 0, result.stderr
     lines = [line.split() for line in result.stdout.splitlines()]
-    assert ["limit", "of", "runs", "goodput_bps", "(Mbit/s)"] in lines
     assert ["10p", "one", "5", "1.060", "±", "0.082"] in lines
-    assert any(line[:5] == ["limit=10p", "-", "two", "-", "one"] for line in lines)
     assert orchestrator("summary", "sweep.yaml", "--metric", "goodput_bps").stdout == result.stdout
 
 
@@ -66,10 +78,7 @@ def test_other_forms_have_the_same_numbers() -> None:
         ("10p", ""), ("10p", "one"), ("10p", "two"),
     ]  # fmt: skip
     assert "| 10p | one | 5 | 1.060 ± 0.082 |" in orchestrator(*words, "--markdown").stdout
-    latex = orchestrator(*words, "--latex").stdout
-    assert r"10p & one & 5 & 1.060 $\pm$ 0.082 \\" in latex
-    assert r"goodput\_bps" in latex
-    assert latex.count(r"\begin{tabular}") == latex.count(r"\end{tabular}") == 2
+    assert r"10p & one & 5 & 1.060 $\pm$ 0.082 \\" in orchestrator(*words, "--latex").stdout
 
 
 @pytest.mark.usefixtures("store")
@@ -92,7 +101,8 @@ def test_a_name_with_several_experiments_names_the_others(store: Path) -> None:
         make(opened, two, name="sweep", experiment_sha256="newer")
     result = orchestrator("summary", "sweep")
     assert result.exit_code == 0
-    assert "is the newest; there are also sweep@" in result.stderr
+    assert "is taken: it has the most runs that ended well (10); there are also" in result.stderr
+    assert "limit" in result.stdout  # the sweep, and not the newer runs of one variant
     listed = json.loads(orchestrator("experiments", "--json").stdout)["experiments"]
     assert [(each["name"], each["variants"], each["runs"]) for each in listed] == [
         ("sweep", 2, 10), ("sweep", 1, 5),
@@ -105,21 +115,25 @@ def test_a_name_with_several_experiments_names_the_others(store: Path) -> None:
     assert orchestrator("summary", "sweep.yaml").stdout == first.stdout
 
 
+REFUSED = [
+    ("nothing",),
+    ("sweep.yaml", "--set", "seed=7"),
+    ("sweep", "--set", "seed=7"),
+    ("missing.yaml",),
+    ("sweep", "--by", "rate"),
+    ("sweep", "--json", "--csv"),
+    ("sweep", "--flows", "--flow", "one"),
+]
+
+
 @pytest.mark.usefixtures("store")
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("nothing",), "there is no experiment nothing"),
-        (("sweep.yaml", "--set", "seed=7"), "has no runs of sweep.yaml as it is now"),
-        (("sweep", "--set", "seed=7"), "--set: sweep is no scenario file"),
-        (("missing.yaml",), "missing.yaml:1:1: "),
-        (("sweep", "--by", "rate"), "there is no axis rate; the axes are limit"),
-        (("sweep", "--flows", "--flow", "one"), "--flows: give it without --flow"),
-    ],
-)
-def test_what_is_not_there_is_status_2(words: tuple[str, ...], message: str) -> None:
-    result = CliRunner().invoke(commands, ["summary", *words])
-    assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
+def test_what_is_not_there_is_status_2_and_reads_as_its_golden_file(tmp_path: Path) -> None:
+    said = ""
+    for words in REFUSED:
+        result = CliRunner().invoke(commands, ["summary", *words])
+        assert result.exit_code == 2
+        said += golden.transcript(("summary", *words), result)
+    golden.check(GOLDEN / "summary-refused.txt", said.replace(f"{tmp_path}/", ""))
 
 
 def test_what_a_reader_must_know_is_said(store: Path) -> None:
@@ -131,13 +145,17 @@ def test_what_a_reader_must_know_is_said(store: Path) -> None:
             [{LIMIT: "10p"}],
             name="rising",
         )
-        make(opened, two, name="bad", verdict="unfaithful", repetitions=2)
     same = orchestrator("summary", "same").stdout
     assert "4 runs are equal to another one to the bit" not in same  # each has a digest of its own
     rising = orchestrator("summary", "rising", "--metric", "goodput_bps").stdout
-    assert "still drifting (marked ~)" in rising
-    assert "limit=10p one goodput_bps (rises by 103%, steady from " in rising
-    assert "2 runs were unfaithful and are left out" in orchestrator("summary", "bad").stdout
+    assert "rises by 103%" in rising
+    golden.check(GOLDEN / "summary-drifting.txt", rising)
+
+
+def test_an_experiment_without_a_faithful_run_says_so(store: Path) -> None:
+    with Store(store) as opened:
+        make(opened, two, name="bad", verdict="unfaithful", repetitions=2)
+    golden.check(GOLDEN / "summary-unfaithful.txt", orchestrator("summary", "bad").stdout)
 
 
 def test_runs_left_out_are_said_with_metrics_of_flows_alone(store: Path) -> None:
@@ -145,7 +163,7 @@ def test_runs_left_out_are_said_with_metrics_of_flows_alone(store: Path) -> None
         make(opened, two, name="mixed")
         make(opened, two, name="mixed", verdict="unfaithful", repetitions=1, repetition=7, seed=8)
     text = orchestrator("summary", "mixed", "--metric", "queueing_delay_mean_s").stdout
-    assert "1 run was unfaithful and is left out" in text
+    golden.check(GOLDEN / "summary-left-out.txt", text)
 
 
 def test_an_experiment_is_exported_as_one_table(store: Path) -> None:
@@ -248,15 +266,98 @@ def test_times_of_a_second_and_more_are_shown_in_seconds(
     means: list[float], heading: str, cell: str
 ) -> None:
     rows = [
-        {
-            "variant": {}, "flow": "one", "link": None, "n": 2,
-            "metrics": {
-                "fct_mean_s": {"mean": mean, "low": mean - 1, "high": mean + 1, "drifting": False},
-            },
-        }
+        SummaryRow({}, "one", None, 2, LeftOut(), {"fct_mean_s": metric(mean, mean - 1, mean + 1)})
         for mean in means
-    ]  # fmt: skip
-    document = {"rows": rows, "axes": [], "window": "", "experiment": "x", "identity": "0" * 64}
-    _title, headings, cells = _summary._means(document)
+    ]
+    summary = Summary("x", "0" * 64, None, [], rows)
+    _title, headings, cells = summary_tables._means(summary)
     assert headings[-1] == heading
     assert cells[0][-1] == cell
+
+
+def test_a_mean_that_is_rounded_to_zero_has_no_sign() -> None:
+    unit = fixed("bit/s")
+    assert summary_tables.interval(metric(-0.04e6, -16e6, 15.9e6), unit) == "0 [-16, 16]"
+    assert summary_tables.mean_with_half(metric(-0.04e6, -16e6, 15.9e6), unit) == "0 ± 16"
+    assert summary_tables.interval(metric(-0.6e6, -16e6, 15e6), unit) == "-1 [-16, 15]"
+
+
+@pytest.mark.usefixtures("store")
+def test_only_what_is_asked_for_is_compared() -> None:
+    """The default has flow entries, and axes of names; --by and --compare have what they name."""
+    words = ("summary", "sweep", "--metric", "goodput_bps", "--json")
+
+    def compared(*more: str) -> list[tuple[str | None, str, str, int]]:
+        found = json.loads(orchestrator(*words, *more).stdout)["differences"]
+        return [(each["axis"], each["a"], each["b"], each["family_n"]) for each in found]
+
+    flows = [(None, "one", "two", 2)] * 2
+    assert compared() == flows
+    assert compared("--compare", "one,two") == flows
+    assert compared("--compare", "two,one") == [(None, "two", "one", 2)] * 2
+    along = [(LIMIT, "10p", "20p", 3)] * 3  # of the run and its two flow entries
+    assert compared("--by", "limit") == along
+    assert compared("--compare", "10p, 20p") == along
+    assert compared("--compare", "20p,10p") == [(LIMIT, "20p", "10p", 3)] * 3
+    assert compared("--compare", "10p,20p", "--where", "limit=10p") == []
+    for wrong, message in (
+        ("one", "give two names or more with commas between, such as mine,cubic"),
+        ("one,three", "these are neither flow entries nor values of one axis; the flow entries are "
+         "one, two; the values of limit are 10p, 20p"),
+        ("one,10p", "these are neither flow entries nor values of one axis"),
+    ):  # fmt: skip
+        refused = CliRunner().invoke(commands, ["summary", "sweep", "--compare", wrong])
+        assert (refused.exit_code, message in refused.stderr) == (2, True), refused.stderr
+
+
+def test_a_mean_of_a_part_of_the_runs_says_so(store: Path) -> None:
+    """One of three runs converges: its time is no mean over three."""
+    with Store(store) as opened:
+        make(
+            opened, lambda _v, r: {"one": 1e6 + r, "two": 1e6 if r == 1 else 3e6}, name="part",
+            repetitions=3,
+        )  # fmt: skip
+    words = ("summary", "part", "--metric", "convergence_time_s", "--metric", "fct_mean_s")
+    document = json.loads(orchestrator(*words, "--json").stdout)
+    (run,) = [row for row in document["rows"] if row["flow"] is None]
+    converged = run["metrics"]["convergence_time_s"]
+    assert (run["n"], converged["n"], converged["of"]) == (3, 1, 3)
+    assert document["without_values"] == ["fct_mean_s"]
+    nothing = run["metrics"]["fct_mean_s"]
+    assert (nothing["mean"], nothing["n"], nothing["of"], nothing["runs"]) == (None, 0, 3, [])
+    for form in ((), ("--markdown",), ("--latex",)):
+        result = orchestrator(*words, *form)
+        text = result.stdout + result.stderr
+        assert "(1 of 3 runs)" in text, text
+        assert "fct_mean_s: no run has a value" in text
+        assert "means of a part: run convergence_time_s (1 of 3 runs)" in text
+    lines = list(csv.DictReader(io.StringIO(orchestrator(*words, "--csv").stdout)))
+    by_metric = {line["metric"]: line for line in lines if not line["flow"]}
+    found = by_metric["convergence_time_s"]
+    assert (found["n"], found["of"]) == ("1", "3")
+    assert (by_metric["fct_mean_s"]["n"], by_metric["fct_mean_s"]["mean"]) == ("0", "")
+    drawn = orchestrator("plot", "bars", "part", "--metric", "convergence_time_s", "-o", "bars.svg")
+    assert drawn.exit_code == 0, drawn.stderr
+    assert "convergence_time_s: 1 of 1 means are of a part: 1 of 3 runs" in drawn.stderr
+
+
+def test_completion_times_say_what_share_finished(store: Path) -> None:
+    """A mean completion time has only the transfers that ended; two of five did here."""
+    ended: list[list[tuple[int, float, float | None, int]]] = [
+        [(0, 3.0, 4.0, 100), (0, 3.5, None, 60)],
+        [(0, 3.0, 5.0, 9), (0, 6.0, None, 60)],
+        [(0, 4.0, None, 60)],
+    ]
+    with Store(store) as opened:
+        for repetition, rows in enumerate(ended):
+            run_id = opened.begin(
+                head(experiment="web", variant={}, repetition=repetition, seed=repetition)
+            )
+            made = recording(flows=[flow("w")], transfers=transfers(rows), digest=f"{repetition}")
+            opened.finish(run_id, made, 1.0)
+    words = ("summary", "web", "--metric", "fct_mean_s")
+    document = json.loads(orchestrator(*words, "--json").stdout)
+    for row in document["rows"]:
+        found = row["metrics"]["fct_mean_s"]
+        assert (found["mean"], found["n"], found["of"], found["finished"]) == (1.5, 2, 3, 0.4)
+    assert "(2 of 3 runs, 40% finished)" in orchestrator(*words).stdout

@@ -11,7 +11,7 @@ from orchestrator.compile.link import link_document, link_step
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.network import Channel
 from orchestrator.planning.plan import plan
-from orchestrator.protocol.link import delay_setting
+from orchestrator.protocol.links.link import delay_setting
 from orchestrator.protocol.specification import ChannelSpec
 from orchestrator.scenario import load
 

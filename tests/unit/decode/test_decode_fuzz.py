@@ -13,9 +13,9 @@ from orchestrator.backends.guest import Guest
 from orchestrator.errors import BedError
 from orchestrator.execution.runner import _HeadMaker
 from orchestrator.planning.runspec import RunSpec
-from results.store import Store
+from results.store.store import Store
 from tests.fuzz.decoders import damaged, heads, try_out
-from tests.unit.hostile import FILES, assembled, captured_files, captured_plan, fake_kernel
+from tests.support.hostile_texts import FILES, assembled, captured_files, captured_plan, fake_kernel
 
 (SPEC,) = captured_plan().runs
 QUICK = settings(

@@ -15,7 +15,7 @@ from orchestrator.decode.digest import (
     RECEIVER_COLUMNS,
     SENDER_COLUMNS,
     TRANSFER_COLUMNS,
-    Observed,
+    DigestInput,
     digest,
 )
 from orchestrator.protocol.sampling_schedule import DIGEST_NS, MANY_NS
@@ -48,12 +48,12 @@ def samples(dtype: np.dtype[np.void], *keys: dict[str, int]) -> np.ndarray[Any, 
     return rows
 
 
-def observed() -> Observed:
+def observed() -> DigestInput:
     """Return a run in which everything happens."""
     ends = [{"flow": flow, "endpoint": end} for flow in (0, MANY) for end in (SENDER, RECEIVER)]
     transfers = np.zeros(3, TRANSFER_DTYPE)
     transfers["flow"], transfers["start_ns"], transfers["bytes"] = MANY, [1, 2, 2], [10, 20, 30]
-    return Observed(
+    return DigestInput(
         samples(TCP_DTYPE, *ends), samples(QUEUE_DTYPE, {"queue": 0}, {"queue": 1}),
         samples(DATAGRAM_DTYPE, {"flow": 1}), transfers, 3, 2, {MANY},
     )  # fmt: skip
@@ -171,7 +171,7 @@ def test_values_of_one_flow_are_not_those_of_another() -> None:
 
 
 def test_a_run_without_any_sample_has_a_digest() -> None:
-    empty = Observed(
+    empty = DigestInput(
         np.zeros(0, TCP_DTYPE), np.zeros(0, QUEUE_DTYPE), np.zeros(0, DATAGRAM_DTYPE),
         np.zeros(0, TRANSFER_DTYPE), 2, 1,
     )  # fmt: skip

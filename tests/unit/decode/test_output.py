@@ -14,22 +14,22 @@ import pytest
 
 from orchestrator.backends.progress import ProgressMonitor, parse_progress
 from orchestrator.compile.bounds import Bounds
-from orchestrator.decode.output import Output, console_text, require_small_console
+from orchestrator.decode.output import OutputFolder, console_text, require_small_console
 from orchestrator.errors import BedError, GuestError
 from orchestrator.files import removal
 from orchestrator.files.removal import remove_tree
 
-NAMES = ("tcp.bin", "queue.bin", "readings.bin", "transfers.bin", "datagrams.bin", "facts.jsonl",
-         "progress", "bed.log", "failure")  # fmt: skip
+NAMES = ("tcp.bin", "senders.bin", "queue.bin", "readings.bin", "sojourn.bin", "transfers.bin",
+         "datagrams.bin", "facts.jsonl", "progress", "bed.log", "failure")  # fmt: skip
 MIB = 2**20
 Step = tuple[str, float, int]
 
 
 @pytest.fixture
-def output(tmp_path: Path) -> Output:
+def output(tmp_path: Path) -> OutputFolder:
     folder = tmp_path / "out"
     folder.mkdir()
-    return Output(folder)
+    return OutputFolder(folder)
 
 
 def fifo(path: Path) -> None:
@@ -85,7 +85,7 @@ HOSTILE: list[tuple[Callable[[Path], None], str]] = [
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize(("act", "said"), HOSTILE, ids=[act.__name__ for act, _said in HOSTILE])
 def test_only_small_regular_files_are_opened(
-    output: Output, name: str, act: Callable[[Path], None], said: str
+    output: OutputFolder, name: str, act: Callable[[Path], None], said: str
 ) -> None:
     act(output.folder / name)
     with pytest.raises(BedError, match=said) as refused:
@@ -96,13 +96,13 @@ def test_only_small_regular_files_are_opened(
 
 
 def test_devices_are_not_opened(tmp_path: Path) -> None:
-    output = Output(Path("/dev"))
+    output = OutputFolder(Path("/dev"))
     output.owner_uid = Path("/dev/zero").stat().st_uid
     with pytest.raises(BedError, match="zero is a character device"):
         output.opened("zero")
 
 
-def test_files_of_another_user_are_refused(output: Output) -> None:
+def test_files_of_another_user_are_refused(output: OutputFolder) -> None:
     (output.folder / "bed.log").write_text("said\n", encoding="utf-8")
     assert output.text("bed.log") == "said\n"
     output.owner_uid += 1
@@ -115,11 +115,11 @@ def test_a_folder_that_is_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "real" / "progress").write_text("done 1", encoding="utf-8")
     (tmp_path / "out").symlink_to("real")
     with pytest.raises(BedError, match="the output folder cannot be opened"):
-        Output(tmp_path / "out").start("progress", 64)
+        OutputFolder(tmp_path / "out").start("progress", 64)
 
 
 def test_what_is_not_there_yet_is_no_fault(tmp_path: Path) -> None:
-    output = Output(tmp_path / "out")
+    output = OutputFolder(tmp_path / "out")
     assert output.start("progress", 64) is None
     assert output.written() == 0
     assert output.text("bed.log") == ""
@@ -127,7 +127,7 @@ def test_what_is_not_there_yet_is_no_fault(tmp_path: Path) -> None:
         output.whole("queue.bin")
 
 
-def test_a_file_that_grows_is_read_as_it_was(output: Output) -> None:
+def test_a_file_that_grows_is_read_as_it_was(output: OutputFolder) -> None:
     path = output.folder / "queue.bin"
     path.write_bytes(b"a" * 10)
     file = output.opened("queue.bin")
@@ -143,10 +143,10 @@ def test_a_file_that_grows_is_read_as_it_was(output: Output) -> None:
         file.size()
 
 
-def test_the_folder_is_bounded_in_files_and_bytes(output: Output) -> None:
+def test_the_folder_is_bounded_in_files_and_bytes(output: OutputFolder) -> None:
     (output.folder / "tcp.bin").write_bytes(bytes(1000))
     assert output.written() == 1000
-    small = Output(output.folder, Bounds(file_bytes={"tcp.bin": 999}))
+    small = OutputFolder(output.folder, Bounds(file_bytes={"tcp.bin": 999}))
     with pytest.raises(BedError, match=r"tcp\.bin has 1000 bytes"):
         small.written()
     sparse(output.folder / "mine")
@@ -163,8 +163,8 @@ def test_the_folder_is_bounded_in_files_and_bytes(output: Output) -> None:
         output.written()
 
 
-def test_bytes_of_all_files_together_are_bounded(output: Output) -> None:
-    bounded = Output(output.folder, Bounds(file_bytes={"tcp.bin": 4 * MIB}))
+def test_bytes_of_all_files_together_are_bounded(output: OutputFolder) -> None:
+    bounded = OutputFolder(output.folder, Bounds(file_bytes={"tcp.bin": 4 * MIB}))
     for name in ("a", "b", "c"):
         with (output.folder / name).open("wb") as file:
             file.truncate(2 * MIB)
@@ -172,14 +172,14 @@ def test_bytes_of_all_files_together_are_bounded(output: Output) -> None:
         bounded.written()
 
 
-def test_reading_ends_when_the_run_is_to_stop(output: Output) -> None:
+def test_reading_ends_when_the_run_is_to_stop(output: OutputFolder) -> None:
     (output.folder / "facts.jsonl").write_bytes(bytes(100))
     output.stopping.set()
     with pytest.raises(BedError, match="interrupted"):
         output.whole("facts.jsonl")
 
 
-def test_a_log_is_kept_within_bounds(output: Output) -> None:
+def test_a_log_is_kept_within_bounds(output: OutputFolder) -> None:
     log = output.folder / "bed.log"
     with log.open("wb") as file:
         file.write(b"first\n" + b"x" * (10 * MIB) + b"\nlast\n")
@@ -362,7 +362,7 @@ def test_a_link_in_the_place_of_the_folder_is_removed_alone(tmp_path: Path) -> N
     assert (tmp_path / "kept" / "mine").exists()
 
 
-def test_a_fifo_never_blocks(output: Output) -> None:
+def test_a_fifo_never_blocks(output: OutputFolder) -> None:
     fifo(output.folder / "progress")
     found: list[str] = []
 

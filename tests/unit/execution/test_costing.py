@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from orchestrator.backends.waiting import Waiting
+from orchestrator.backends.cpu_waiting import Waiting
 from orchestrator.execution import costing
-from orchestrator.planning.learning import Estimator, identity
+from orchestrator.planning.costs.learning import Estimator, identity
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.scenario import load
-from results import history
-from results.store import Store
-from tests.unit.results.test_recordings import flow, head, recording
+from results.store import history
+from results.store.store import Store
+from tests.support.recordings import flow, head, recording
 
 QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
 KERNEL = {"linux_sha256": "k1"}
@@ -123,11 +123,9 @@ def test_the_estimate_of_a_plan_says_where_it_comes_from(tmp_path: Path) -> None
     run, db = loaded.runs[0], tmp_path / "runs.db"
     stored(db, run)
     described = loaded.describe(costing.estimator(db, "k1"))
-    assert described["runs"][0]["estimated_from"] == {"source": "same", "runs": 1}
-    assert loaded.describe(Estimator())["runs"][0]["estimated_from"] == {
-        "source": "constants",
-        "runs": 0,
-    }
+    assert described.runs[0].estimated_from.origin == {"source": "same", "runs": 1}
+    by_constants = loaded.describe(Estimator()).runs[0].estimated_from
+    assert by_constants.origin == {"source": "constants", "runs": 0}
     assert identity(run)[0] == run.experiment_sha256
 
 

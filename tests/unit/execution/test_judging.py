@@ -16,12 +16,13 @@ from orchestrator import fidelity
 from orchestrator.errors import StoreError
 from orchestrator.execution import judging
 from orchestrator.fidelity import round_trips
-from results import judgements
-from results.integrity import examine
-from results.store import Store
-from tests.unit.cli.test_run import orchestrator
-from tests.unit.hostile import ROOT, play
-from tests.unit.stores import restore
+from results.documents import run_document
+from results.store.parts import judgements
+from results.store.parts.integrity import examine
+from results.store.store import Store
+from tests.support.hostile_texts import ROOT, play
+from tests.support.run import orchestrator
+from tests.support.stores import restore, restore_judged
 
 FINE, BROKEN = ("", ""), ("", "os.remove('facts.jsonl')")
 
@@ -63,7 +64,7 @@ def test_another_check_gives_another_verdict_and_both_are_kept(
     assert "FAILED" in out
     with Store.open_read_only(db) as store:
         ok = next(row for row in store.list_runs() if row.status == "ok")
-        (run,) = store.document([ok.id])["runs"]
+        (run,) = run_document.of_ids(store, [ok.id])["runs"]
         own, later = store.load(ok.id).judgements
         assert (own.verdict, later.verdict) == ("faithful", "unfaithful")
     assert run["fidelity"]["verdict"] == "unfaithful"
@@ -120,16 +121,9 @@ def test_a_named_run_that_cannot_be_judged_again_is_an_error(db: Path) -> None:
     assert "cannot be judged again: it is failed" in err
 
 
-def test_runs_of_an_earlier_version_have_no_evidence(tmp_path: Path) -> None:
-    path = restore("schema-5.sql", tmp_path / "runs.db")
-    status, out, _ = command("--all", "--db", str(path))
-    assert status == 0
-    assert out.count("it was stored by an earlier version, without its facts") == 3
-
-
 def test_what_a_guest_recorded_is_judged_as_when_it_was_stored(tmp_path: Path) -> None:
     # Judged again and not only copied: the version of the checks may be a later one.
-    path = restore("schema-6.sql", tmp_path / "runs.db")
+    path = restore(tmp_path / "runs.db")
     status, out, _ = command("--all", "--db", str(path), "--json")
     assert status == 0
     runs = json.loads(out)["runs"]
@@ -169,7 +163,6 @@ def damage(path: Path, *statements: str) -> None:
         connection.commit()
 
 
-@pytest.mark.parametrize("version", [6, 7])
 @pytest.mark.parametrize(
     "statement",
     [
@@ -182,11 +175,8 @@ def damage(path: Path, *statements: str) -> None:
         "UPDATE checksums SET rows = 0, sha256 = '' WHERE run = 1 AND \"table\" = 'judgements'",
     ],
 )
-def test_a_deleted_or_edited_judgement_is_found(
-    tmp_path: Path, version: int, statement: str
-) -> None:
-    path = restore(f"schema-{version}.sql", tmp_path / "runs.db")
-    Store(path).close()  # migrates it
+def test_a_deleted_or_edited_judgement_is_found(tmp_path: Path, statement: str) -> None:
+    path = restore_judged(tmp_path / "runs.db")
     assert examine(path).ok
     with Store.open_read_only(path) as store:
         first, *others = [row.id for row in store.list_runs() if row.status == "ok"]
@@ -204,7 +194,7 @@ def test_a_deleted_or_edited_judgement_is_found(
 
 
 def test_a_judgement_with_a_checksum_that_fits_does_not_fit_the_next_one(tmp_path: Path) -> None:
-    path = restore("schema-7.sql", tmp_path / "runs.db")
+    path = restore_judged(tmp_path / "runs.db")
     with Store.open_read_only(path) as store:
         first = store.list_runs()[0].id
     with closing(sqlite3.connect(path)) as connection:
@@ -231,7 +221,7 @@ def test_a_judgement_with_a_checksum_that_fits_does_not_fit_the_next_one(tmp_pat
 def test_the_store_refuses_to_change_judgements(
     tmp_path: Path, statement: str, refused: str
 ) -> None:
-    path = restore("schema-7.sql", tmp_path / "runs.db")
+    path = restore_judged(tmp_path / "runs.db")
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA foreign_keys = ON")
         with pytest.raises(sqlite3.IntegrityError, match=refused):
@@ -239,7 +229,7 @@ def test_the_store_refuses_to_change_judgements(
 
 
 def test_a_run_with_damaged_judgements_gets_no_other(tmp_path: Path) -> None:
-    path = restore("schema-7.sql", tmp_path / "runs.db")
+    path = restore_judged(tmp_path / "runs.db")
     with Store(path) as store:
         run = store.load(store.list_runs()[0].id)
         judgement = run.judgements[-1]
@@ -250,40 +240,8 @@ def test_a_run_with_damaged_judgements_gets_no_other(tmp_path: Path) -> None:
         assert not judgements._rows(connection, 1)
 
 
-def test_an_earlier_program_that_still_has_the_file_open_adds_a_judgement(tmp_path: Path) -> None:
-    path = restore("schema-6.sql", tmp_path / "runs.db")
-    with closing(sqlite3.connect(path)) as connection:
-        (stored,) = connection.execute("SELECT * FROM judgements WHERE run = 1").fetchall()
-        Store(path).close()  # migrates it
-        (first,) = connection.execute("SELECT id FROM runs WHERE run = 1").fetchone()
-        row = judgements._Row._make((2, *stored[2:6], None, ""))
-        connection.execute(
-            "INSERT INTO judgements (run, number, judged_utc, checks_version, verdict, checks, "
-            "sha256) VALUES (1, ?, ?, ?, ?, ?, ?)",
-            (*row[:5], judgements._sha256(first, row)),
-        )
-        connection.commit()
-    with Store(path) as store:
-        run = store.load(first)
-        assert len(run.judgements) == 3
-        store.add_judgement(first, run.judgements[0])
-        assert len(store.load(first).judgements) == 4
-    assert examine(path).ok
-
-
-@pytest.mark.parametrize("version", [6, 7])
-def test_judgements_of_earlier_versions_are_kept(tmp_path: Path, version: int) -> None:
-    path = restore(f"schema-{version}.sql", tmp_path / "runs.db")
-    with Store.open_read_only(path) as store:
-        before = {row.id: store.load(row.id).judgements for row in store.list_runs()}
-    with Store(path) as store:
-        assert {row.id: store.load(row.id).judgements for row in store.list_runs()} == before
-    assert [len(each) for each in before.values()] == [version - 4] * 3 + [0]
-    assert examine(path).ok
-
-
 def test_a_damaged_run_keeps_no_other_from_being_judged(tmp_path: Path) -> None:
-    path = restore("schema-6.sql", tmp_path / "runs.db")
+    path = restore_judged(tmp_path / "runs.db")
     _, out, _ = command("--all", "--db", str(path), "--json")
     damaged, *intact = [run["id"] for run in json.loads(out)["runs"] if run["error"] is None]
     assert intact

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,22 +13,26 @@ import numpy.typing as npt
 import pytest
 
 from orchestrator.decode.decode import TcpDecoder
-from orchestrator.decode.output import Output
+from orchestrator.decode.output import OutputFolder
 from orchestrator.execution import live_view
 from orchestrator.execution.live_view import BINS, LiveView
 from orchestrator.recording.model import RECEIVER, SENDER, TCP_DTYPE
-from results import live
-from results.store import Store
-from tests.unit import smallest
+from results.store import live
+from results.store.store import Store
+from tests.support import smallest
 from tests.web import synthetic
 
 RUN = "20261125-120000-abcd"
+BOOTING = live.LiveRun(
+    phase="boot", simulated_s=0.0, duration_s=60.0, wall_s=0.1, speed=None, left_s=None,
+    problem="", time_s=[], flows=[], queues=[],
+)  # fmt: skip
 
 
 class Decoded(TcpDecoder):
     """A decoder of given parts."""
 
-    def __init__(self, output: Output, parts: list[npt.NDArray[np.void]]) -> None:
+    def __init__(self, output: OutputFolder, parts: list[npt.NDArray[np.void]]) -> None:
         super().__init__(output, [])
         self._parts = parts
 
@@ -53,7 +58,7 @@ def samples(times_s: list[float], flow: int = 0) -> npt.NDArray[np.void]:
 
 def view(tmp_path: Path, clock: Clock) -> LiveView:
     spec = smallest.planned(tmp_path, "{kind: bulk}")
-    return LiveView(tmp_path / "runs.db", RUN, spec, Output(tmp_path / "out"), clock)
+    return LiveView(tmp_path / "runs.db", RUN, spec, OutputFolder(tmp_path / "out"), clock)
 
 
 def shown(tmp_path: Path) -> dict[str, Any]:
@@ -66,7 +71,7 @@ def shown(tmp_path: Path) -> dict[str, Any]:
 def test_samples_are_put_into_bins_and_go_with_the_run(tmp_path: Path) -> None:
     clock = Clock()
     with view(tmp_path, clock) as watched:
-        watched.take(Decoded(Output(tmp_path / "out"), [samples([2.0, 4.0]), samples([8.0])]))
+        watched.take(Decoded(OutputFolder(tmp_path / "out"), [samples([2.0, 4.0]), samples([8.0])]))
         watched.report("traffic", 0.0, 1.0)
         clock.now_s += 2
         watched.report("traffic", 10.0, 3.0)
@@ -89,7 +94,7 @@ def test_times_and_flows_that_cannot_be_are_left_out(tmp_path: Path) -> None:
     with view(tmp_path, clock) as watched:
         wrong = samples([1.0, 2.0])
         wrong["time_ns"] = [-5, 2**62, 20 * 10**9, -(2**63)]
-        watched.take(Decoded(Output(tmp_path / "out"), [wrong, samples([0.0])]))
+        watched.take(Decoded(OutputFolder(tmp_path / "out"), [wrong, samples([0.0])]))
         watched.report("traffic", 10.0, 3.0)
         state = shown(tmp_path)
         assert state["problem"] == ""
@@ -129,10 +134,12 @@ def test_a_run_that_cannot_be_shown_goes_on(tmp_path: Path) -> None:
 def test_the_largest_view_fits(tmp_path: Path) -> None:
     most = live_view.MOST_FLOWS
     curve = [123456789012.25] * BINS
-    flow = {"name": "n" * 64, "cwnd_segments": curve, "rtt_ms": curve, "goodput_bps": curve}
-    queue = {"name": "n" * 64, "backlog_packets": curve}
-    document = {"time_s": curve, "flows": [flow] * most, "queues": [queue] * live_view.MOST_QUEUES}
-    live.write(tmp_path / "runs.db", RUN, document)
+    flow = live.LiveFlow("n" * 64, 0.1, cwnd_segments=curve, rtt_ms=curve, goodput_bps=curve)
+    queue = live.LiveQueue("n" * 64, curve)
+    largest = replace(
+        BOOTING, time_s=curve, flows=[flow] * most, queues=[queue] * live_view.MOST_QUEUES
+    )
+    live.write(tmp_path / "runs.db", RUN, largest)
     assert live.read(tmp_path / "runs.db", RUN) is not None
 
 
@@ -140,8 +147,8 @@ def test_files_of_dead_runs_are_removed_when_the_store_is_opened(tmp_path: Path)
     db = tmp_path / "runs.db"
     with Store(db) as store:
         running = store.begin(synthetic.HEAD)
-    live.write(db, running, {"phase": "boot"})
-    live.write(db, RUN, {"phase": "boot"})
+    live.write(db, running, BOOTING)
+    live.write(db, RUN, BOOTING)
     with Store(db) as store:
         assert [file.name for file in live.folder(db).iterdir()] == [f"{running}.json"]
         store.fail(running, "why")

@@ -10,11 +10,11 @@ import pytest
 from orchestrator.compile.probes import probes
 from orchestrator.fidelity import check_base_rtt_end
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.planning.ending import network_at_end
+from orchestrator.planning.network_at_end import network_at_end
 from orchestrator.planning.plan import plan
 from orchestrator.recording.model import QUEUE_DTYPE
 from orchestrator.scenario import load
-from tests.unit.fidelity.test_checks import QUICKSTART, only
+from tests.support.checks import QUICKSTART, only
 
 LATER = "events=[{at: 3s, link: bottleneck, delay: 20ms}]"
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from orchestrator.execution.older_facts import in_present_form
 from orchestrator.fidelity import (
     check_base_rtt,
     check_burst,
@@ -24,44 +21,20 @@ from orchestrator.fidelity import (
     check_window,
     judge,
 )
-from orchestrator.fidelity.evidence import Evidence
-from orchestrator.planning.plan import plan
-from orchestrator.recording.model import QUEUE_DTYPE, Check, FlowRecord, QueueRecord
-from orchestrator.scenario import load
-
-QUICKSTART = Path(__file__).resolve().parents[3] / "scenarios" / "quickstart.yaml"
-FRAME_NS = 1_211_200  # 1514 bytes at 10 Mbit/s
-BEHIND_NS = FRAME_NS + 10_000_000  # the transmission of a frame, and the bottleneck's delay
-
-
-def evidence(
-    facts: Sequence[Mapping[str, Any]] = (),
-    samples: list[tuple[int, ...]] | None = None,
-    flows: list[FlowRecord] | None = None,
-    overrides: tuple[str, ...] = (),
-) -> Evidence:
-    """Return evidence about the quickstart's network and its two forward bottleneck qdiscs."""
-    (run,) = plan(load(QUICKSTART, overrides)).runs
-    queues = [
-        QueueRecord("q", "bottleneck", "forward", "queue", "droptail", True, rate_bps=10_000_000),
-        QueueRecord("d", "bottleneck", "forward", "delay", "netem", False),
-        QueueRecord("e", "a_src0", "forward", "delay", "netem", False),
-    ]
-    rows = np.array(samples or [], dtype=QUEUE_DTYPE)
-    return Evidence(run.network, list(facts), flows or [], queues, rows)
-
-
-def only(checks: Any) -> Check:
-    (check,) = checks
-    assert isinstance(check, Check)
-    return check
-
-
-def trip(measured_ns: int | None) -> dict[str, Any]:
-    return {
-        "fact": "round_trip", "source": "a_src0", "sink": "a_dst0", "frame_bytes": 50,
-        "expected_ns": 100_000_000, "attempts": 12, "measured_ns": measured_ns,
-    }  # fmt: skip
+from orchestrator.recording.model import FlowRecord
+from tests.support.checks import (
+    BEHIND_NS,
+    FRAME_NS,
+    burst,
+    evidence,
+    only,
+    quiet,
+    sample,
+    small,
+    state,
+    ticks,
+    trip,
+)
 
 
 @pytest.mark.parametrize(
@@ -92,18 +65,6 @@ def test_probes_that_were_likely_lost_tell_nothing(loss: str, ok: bool | None) -
     overrides = (f"topology.bottleneck.loss={loss}",)
     found = only(check_base_rtt.check(evidence([trip(None)], overrides=overrides)))
     assert found.ok is ok
-
-
-def burst(gap_ns: int = FRAME_NS, frames: int = 100, came: int = 160) -> dict[str, Any]:
-    """A burst that came at once to a queue of 100 packets, which took ``frames`` of it.
-
-    The one before them was transmitted at once.
-    """
-    passed = [[0, n, 0, n * gap_ns + BEHIND_NS] for n in range(1 + frames)]
-    return {
-        "fact": "burst", "channel": "bottleneck:forward", "rate_bps": 10_000_000, "came": came,
-        "frame_bytes": 1514, "queue_packets": 100, "behind_ns": BEHIND_NS, "passed": passed,
-    }  # fmt: skip
 
 
 def test_a_burst_tells_rate_and_queue() -> None:
@@ -154,15 +115,6 @@ def test_a_short_queue_is_probed_in_rounds() -> None:
     assert (rate.ok, queue.ok) == (True, False)
 
 
-def small(*left_ns: int) -> dict[str, Any]:
-    """A burst of 50-byte frames, which take 40 us each, by when each one left the link."""
-    passed = [[0, n, 0, time_ns] for n, time_ns in enumerate(left_ns)]
-    return {
-        **burst(), "frame_bytes": 50, "queue_packets": None, "behind_ns": 10_040_000,
-        "came": len(left_ns), "passed": passed,
-    }  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("left_us", "ok"),
     [
@@ -186,24 +138,6 @@ def test_a_clock_of_nanoseconds_may_round_both_ends_of_a_gap() -> None:
         assert found.ok is ok
 
 
-def test_a_stored_burst_of_an_earlier_version_ended_at_the_queue() -> None:
-    def checks(frames: int, limit: int) -> list[Check]:
-        old: dict[str, Any] = {**burst(frames=frames), "queue_packets": limit}
-        del old["behind_ns"], old["frame_bytes"]
-        for passed in old["passed"]:
-            passed[3] = max(passed[3] - BEHIND_NS - FRAME_NS // 20, 0)
-        # The bucket held a bit more than a frame, so the second frame left early.
-        return list(check_burst.check(evidence(in_present_form([old]))))
-
-    rate, queue = checks(100, 100)
-    assert (rate.ok, queue.ok, rate.detail) == (True, True, "99 gaps")
-    assert queue.measured == pytest.approx(0.12112, rel=1e-3)
-    # Two frames are as far apart as the bucket wants it.
-    assert [check.ok for check in checks(1, 1)] == [True]
-    rate, queue = checks(1, 100)
-    assert (rate.ok, queue.ok) == (False, False)
-
-
 def flow(name: str, asked: str, has: str | None) -> FlowRecord:
     ends = (name, "a", "x", "y", "builtin")
     return FlowRecord(*ends, asked, has, 0.0, None, 0.1, 0.1, ("bottleneck:forward",))
@@ -215,22 +149,6 @@ def test_congestion_controls_are_compared_flow_by_flow() -> None:
     assert (reno.ok, reno.measured) == (False, "cubic")
     assert (bbr.ok, bbr.measured) == (None, None)
     assert only(check_congestion.check(evidence(flows=flows[:1]))).ok is True
-
-
-def sample(
-    time_ns: int, queue: int, octets: int = 0, packets: int = 0, drops: int = 0, backlog: int = 0
-) -> tuple[int, ...]:
-    return (time_ns, queue, octets, packets, drops, 0, 0, backlog, backlog // 1514, 0, 0, 0, 0)
-
-
-def quiet(rx_dropped: int = 0, softnet: int = 0, gso: bool = False) -> list[dict[str, Any]]:
-    """Facts about interfaces and the CPU before and after traffic."""
-    facts: list[dict[str, Any]] = []
-    for at, dropped, lost in (("start", 1, 5), ("end", 1 + rx_dropped, 5 + softnet)):
-        state = {"offloads": {"gso": gso, "tso": False}, "rx_dropped": dropped, "tx_dropped": 0}
-        facts.append({"fact": "interfaces", "at": at, "interfaces": {"h/eth0": state}})
-        facts.append({"fact": "softnet", "at": at, "drops": lost})
-    return facts
 
 
 @pytest.mark.parametrize(
@@ -313,14 +231,6 @@ def test_what_a_namespace_was_told_last_must_stay(
     assert (found.ok, found.detail) == (ok, detail)
 
 
-def ticks(rate_bps: float, backlog: int, count: int = 100) -> list[tuple[int, ...]]:
-    """A queue sampled every 100 ms that sends at ``rate_bps``."""
-    return [
-        sample(n * 100_000_000, 0, octets=int(n * rate_bps / 80), backlog=backlog)
-        for n in range(count)
-    ]
-
-
 @pytest.mark.parametrize(
     ("rate_bps", "ok"), [(10e6, True), (9.96e6, True), (9.5e6, False), (10.1e6, False)]
 )
@@ -368,10 +278,6 @@ def test_the_verdict_is_the_worst_of_the_checks() -> None:
     silent = [flow("1", "reno", None)]
     assert judge(evidence(good, samples, silent))[0] == "doubtful"
     assert judge(evidence([*good, trip(1)], samples, silent))[0] == "unfaithful"
-
-
-def state(at: str, *differences: list[str]) -> dict[str, Any]:
-    return {"fact": "host_state", "at": at, "settings": 90, "differences": list(differences)}
 
 
 MTU = ["a_src0", "MTU of eth0", "1500", "1000"]

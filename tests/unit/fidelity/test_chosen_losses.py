@@ -8,10 +8,10 @@ import pytest
 
 from orchestrator.fidelity import check_duplication, check_loss
 from orchestrator.fidelity.evidence import Evidence
-from orchestrator.protocol import chosen
-from orchestrator.protocol.chosen import ChosenPackets
+from orchestrator.protocol.links import chosen
+from orchestrator.protocol.links.chosen import ChosenPackets
 from orchestrator.recording.model import Check
-from tests.unit.fidelity.test_checks import evidence, sample
+from tests.support.checks import evidence, sample
 
 LIST = "{kind: list, packets: [10, 20-25, 100], flow: reno, count: data}"
 CHOSEN = ChosenPackets(((10, 10), (20, 25), (100, 100)), "reno", True)

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.fidelity import check_conservation
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
-from tests.unit.fidelity.test_checks import QUICKSTART, evidence, only, sample
+from tests.support.checks import QUICKSTART, evidence, only, sample
 
 NETWORK = plan(load(QUICKSTART)).runs[0].network
 CHANNELS = [f"{link.name}:{way}" for link in NETWORK.links for way in ("forward", "reverse")]

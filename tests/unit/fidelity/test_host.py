@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from orchestrator.execution.older_facts import in_present_form
 from orchestrator.fidelity import (
     check_base_rtt,
     check_burst,
@@ -16,18 +15,7 @@ from orchestrator.fidelity import (
     judge,
 )
 from orchestrator.recording.model import Check
-from tests.unit.fidelity.test_checks import (
-    BEHIND_NS,
-    FRAME_NS,
-    burst,
-    evidence,
-    only,
-    quiet,
-    sample,
-    small,
-    ticks,
-    trip,
-)
+from tests.support.checks import FRAME_NS, burst, evidence, only, quiet, sample, small, ticks, trip
 
 MS = 1_000_000
 
@@ -107,19 +95,6 @@ def test_a_rate_before_traffic(fact: dict[str, Any], longer: float, rate_ok: boo
     slower = burst(gap_ns=round(FRAME_NS * (1 + longer)))
     rate, _delay = check_burst.check(evidence([fact, slower]))
     assert rate.ok is rate_ok
-
-
-def test_stored_frames_that_a_deep_bucket_let_leave_at_once_tell_no_rate() -> None:
-    deep = {**QUIET, "late_timers_ns": 4 * MS}  # 3.3 frames
-    probe = burst()
-    del probe["behind_ns"], probe["frame_bytes"]
-    for frame in probe["passed"]:
-        frame[3] = max(frame[3] - BEHIND_NS, FRAME_NS) if frame[1] >= 5 else FRAME_NS
-    rate, _delay = check_burst.check(evidence(in_present_form([deep, probe])))
-    assert (rate.ok, rate.detail) == (True, "95 gaps")
-    short = {**probe, "queue_packets": None, "passed": [[0, n, 0, 1] for n in range(5)]}
-    assert list(check_burst.check(evidence(in_present_form([deep, short])))) == []
-    assert only(check_burst.check(evidence(in_present_form([QUIET, short])))).ok is False
 
 
 def test_the_serialisation_of_small_frames_is_not_judged_in_real_time() -> None:

@@ -14,8 +14,8 @@ from orchestrator.fidelity import (
     check_loss,
     check_reordering,
 )
-from orchestrator.protocol.netem import chance_threshold
-from tests.unit.fidelity.test_checks import evidence, only, quiet, sample, trip
+from orchestrator.protocol.links.netem import chance_threshold
+from tests.support.checks import evidence, only, quiet, sample, trip
 
 BOTTLENECK = "topology.bottleneck."
 BASE_NS = 100_000_000

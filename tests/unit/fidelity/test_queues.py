@@ -13,7 +13,7 @@ from orchestrator.fidelity.evidence import Evidence
 from orchestrator.planning.plan import plan
 from orchestrator.recording.model import QUEUE_DTYPE, QueueRecord
 from orchestrator.scenario import load
-from tests.unit.fidelity.test_checks import QUICKSTART, burst, evidence, only, quiet, sample, ticks
+from tests.support.checks import QUICKSTART, burst, evidence, only, quiet, sample, ticks
 
 POLICER = "topology.bottleneck.policer={forward: {rate: 4mbit, burst: 15140B}}"
 

@@ -17,10 +17,11 @@ from orchestrator.planning.plan import plan
 from orchestrator.recording.model import QUEUE_DTYPE, QueueRecord
 from orchestrator.recording.readings import READING_DTYPE, document, from_document, needed
 from orchestrator.scenario import load
-from tests.unit.fidelity.test_checks import QUICKSTART, only
+from tests.support.checks import QUICKSTART, only
 
 PERIOD_NS = 50_000_000
 FRAME_BYTES = 1514
+OPPORTUNITY_BYTES = 1504
 TRACE = Path(__file__).resolve().parents[3] / "scenarios" / "tutorial" / "53-capacity-trace.yaml"
 
 
@@ -90,7 +91,7 @@ def test_a_slow_link_has_longer_windows() -> None:
 
 def test_a_trace_is_compared_by_its_opportunities() -> None:
     """Readings between two opportunities do not blur the capacity."""
-    (run,) = plan(load(TRACE)).runs
+    (run,) = plan(load(TRACE, ["repetitions=1"])).runs
     (name, channel) = next(
         (f"{link.name}:{direction}", one)
         for link in run.network.links
@@ -105,7 +106,7 @@ def test_a_trace_is_compared_by_its_opportunities() -> None:
     rows = np.zeros(len(times_ms), READING_DTYPE)
     rows["time_ns"], rows["backlog_bytes"] = times_ms * 1_000_000, 500_000
     frames = np.cumsum([granted.get(time_ms, 0) for time_ms in range(end_ms + 1)])
-    rows["bytes"] = frames[times_ms] * FRAME_BYTES
+    rows["bytes"] = frames[times_ms] * OPPORTUNITY_BYTES
     record = QueueRecord("q", link, "forward" if direction == "forward" else "reverse", "queue",
                          "droptail", True, rate_bps=channel.rate_bps)  # fmt: skip
     whole = Evidence(

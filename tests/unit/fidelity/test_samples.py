@@ -21,6 +21,7 @@ from orchestrator.fidelity.evidence import Columns, Evidence
 from orchestrator.planning.plan import plan
 from orchestrator.recording.model import QUEUE_DTYPE, Check, FlowRecord, QueueRecord
 from orchestrator.recording.plan import SamplesPlan
+from orchestrator.recording.readings import READING_DTYPE
 from orchestrator.scenario import load
 
 SCENARIOS = Path(__file__).resolve().parents[3] / "scenarios"
@@ -132,6 +133,17 @@ def test_a_sender_that_stops_or_has_few_bytes_may_end_early() -> None:
         assert found.measured == missing, option
 
 
+@pytest.mark.parametrize("outcome", ["timed_out", "reset", "unreachable"])
+def test_a_sender_whose_connection_failed_has_no_samples_afterwards(outcome: str) -> None:
+    half = without(*range(50, 99))
+    whole = evidence(half)
+    for ended_s, missing in ((5.15, 0), (6.0, 8)):
+        flows = [replace(whole.flows[0], outcome=outcome, ended_s=ended_s), *whole.flows[1:]]
+        found = only(check_samples.check(replace(whole, flows=flows)))
+        assert (found.measured, found.ok) == (missing, missing == 0)
+    assert only(check_samples.check(whole)).measured == 49
+
+
 def test_the_notice_of_a_destroyed_socket_is_no_sample() -> None:
     sender = without(*range(60, 98))
     overrides = ("flows.westwood.stop=5s",)
@@ -164,6 +176,19 @@ def test_an_rtt_below_that_of_the_idle_network_fails(
     assert found.ok is ok
 
 
+def test_a_window_that_limits_because_of_an_unlimited_queue_is_explained() -> None:
+    """An access link that is no faster than the bottleneck: the check names its queue."""
+    limited = columns(rwnd_limited_us=TICKS_NS[2:] // 2000)
+    whole = evidence(limited)
+    front = QueueRecord("front", "a_src0", "forward", "queue", "droptail", False)
+    readings = np.zeros(2, READING_DTYPE)
+    readings["queue"], readings["backlog_bytes"] = [0, 1], [3000, 40_000_000]
+    for queues, named in (([*whole.queues, front], True), ([front, *whole.queues], False)):
+        found = only(check_receive_limit.check(replace(whole, queues=queues, readings=readings)))
+        assert found.ok is False
+        assert ("in front of a_src0:forward, whose queue has no limit" in found.detail) is named
+
+
 def test_jitter_skipped_delays_and_events_lower_the_floor() -> None:
     def least_ns(*overrides: str) -> int:
         return planned(*DURATION, *overrides)["flows"][0]["least_rtt_ns"]
@@ -192,7 +217,7 @@ def test_a_higher_rate_lowers_the_floor_and_a_varying_one_adds_nothing() -> None
     faster = "events=[{at: 3s, link: bottleneck, direction: forward, rate: 50mbit}]"
     assert least_ns(faster) == least_ns() - 32_000
     assert least_ns("events=[{at: 3s, link: bottleneck, rate: 1mbit}]") == least_ns()
-    (run,) = plan(load(SCENARIOS / "tutorial" / "53-capacity-trace.yaml")).runs
+    (run,) = plan(load(SCENARIOS / "tutorial" / "53-capacity-trace.yaml", ["repetitions=1"])).runs
     flow = run.flows[0]
     sending = [
         hop

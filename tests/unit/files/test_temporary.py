@@ -5,11 +5,14 @@ from __future__ import annotations
 import fcntl
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -145,6 +148,39 @@ def test_a_folder_removed_as_abandoned_is_made_again(
     temporary.remove()
 
 
+def test_a_folder_removed_before_it_is_opened_is_made_again(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really_make = tempfile.mkdtemp
+    made: list[Path] = []
+
+    def make_and_lose(**of_folder: Any) -> str:
+        made.append(Path(really_make(**of_folder)))
+        if len(made) == 1:  # another process is faster
+            made[0].rmdir()
+        return str(made[-1])
+
+    monkeypatch.setattr(tempfile, "mkdtemp", make_and_lose)
+    with temporary_folder("test", root) as folder:
+        assert folder == made[1]
+        assert folder.is_dir()
+    assert list(root.iterdir()) == []
+
+
+def test_processes_that_make_folders_at_once_do_not_lose_them(root: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; "
+        "from orchestrator.files.temporary import temporary_folder\n"
+        "for _ in range(300):\n"
+        "    with temporary_folder('test', Path(sys.argv[1])) as folder:\n"
+        "        (folder / 'file').touch()"
+    )
+    command = [sys.executable, "-c", program, str(root)]
+    started = [subprocess.Popen(command, cwd=ROOT) for _ in range(4)]
+    assert [process.wait() for process in started] == [0] * 4
+    assert list(root.iterdir()) == []
+
+
 def test_a_temporary_folder_that_cannot_be_made_is_named(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -154,6 +190,14 @@ def test_a_temporary_folder_that_cannot_be_made_is_named(
     monkeypatch.setenv("TMPDIR", "/proc")
     with pytest.raises(MachineError, match="cannot make a temporary folder in /proc"):
         TemporaryFolder("test")
+
+
+def test_a_folder_that_a_user_named_is_no_matter_of_a_variable() -> None:
+    with pytest.raises(MachineError) as refused:
+        TemporaryFolder("test", Path("/proc"))
+    assert str(refused.value).startswith("cannot make a temporary folder in /proc: ")
+    assert "TMPDIR" not in str(refused.value)
+    assert str(refused.value).endswith("\n  fix: name another place")
 
 
 def test_a_disk_with_room_is_not_reported_as_full(root: Path) -> None:
@@ -168,3 +212,17 @@ def test_a_disk_with_room_is_not_reported_as_full(root: Path) -> None:
         raise OSError(28, "No space left on device")
     assert f"at {root} " in str(named.value)
     assert "set TMPDIR to a folder with enough" in str(named.value)
+
+
+def test_a_file_beyond_the_limit_on_sizes_is_named(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _kind: (4096, 8192))
+    with pytest.raises(MachineError) as named, explain_full_disk(root):
+        raise OSError(27, "File too large")
+    assert str(named.value).splitlines() == [
+        f"{root}: File too large: this process may write 4096 bytes to a file",
+        "  fix: raise the limit on the size of files, which `ulimit -f` shows",
+    ]
+    with pytest.raises(MachineError, match=r"^/x/y: File too large"), explain_full_disk(root):
+        raise OSError(27, "File too large", "/x/y")

@@ -15,7 +15,9 @@ from guest import download, pinned, source
 from orchestrator.errors import MachineError
 
 CONTENT = bytes(range(256)) * 2000
-LIMITS = download.Limits(most_bytes=1_000_000, silence_s=0.3, total_s=5.0, attempts=3, pause_s=0.01)
+LIMITS = download.DownloadLimits(
+    most_bytes=1_000_000, silence_s=0.3, total_s=5.0, attempts=3, pause_s=0.01
+)
 
 
 class Server(ThreadingHTTPServer):
@@ -93,7 +95,7 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         server.shutdown()
 
 
-def fetch(limits: download.Limits = LIMITS) -> Path:
+def fetch(limits: download.DownloadLimits = LIMITS) -> Path:
     return download.download(lambda _step, _fraction: None, limits)
 
 
@@ -125,7 +127,7 @@ def test_without_ranges_a_download_starts_again(server: Server) -> None:
 def test_an_incomplete_download_keeps_its_bytes(server: Server, tmp_path: Path) -> None:
     server.behaviour = "breaks off"
     with pytest.raises(MachineError, match="in 1 attempts: it ended after 256000 of 512000 bytes"):
-        fetch(download.Limits(attempts=1))
+        fetch(download.DownloadLimits(attempts=1))
     assert left(tmp_path) == [".part"]
     assert source.available() is None  # nothing reads an unverified file
 
@@ -169,7 +171,7 @@ def test_the_total_time_is_bounded(server: Server) -> None:
     server.behaviour = "hangs"
     began = time.monotonic()
     with pytest.raises(MachineError, match=r"took longer than 0\.1 s"):
-        fetch(download.Limits(total_s=0.1))
+        fetch(download.DownloadLimits(total_s=0.1))
     assert time.monotonic() - began < 5
 
 

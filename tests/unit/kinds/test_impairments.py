@@ -17,11 +17,11 @@ from orchestrator.kinds.impairments import Jitter, Reordering
 from orchestrator.network import Channel
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.protocol import netem
-from orchestrator.protocol.netem import TABLE_SCALE, jitter_settings, packed_table
+from orchestrator.protocol.links import netem
+from orchestrator.protocol.links.netem import TABLE_SCALE, jitter_settings, packed_table
 from orchestrator.scenario import load
-from orchestrator.testbed.network import qdisc
-from tests.unit.smallest import LINK_LINE, link_faults
+from orchestrator.testbed.network.queues import qdisc
+from tests.support.smallest import LINK_LINE, link_faults
 
 QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
 BOTTLENECK = "topology.bottleneck."

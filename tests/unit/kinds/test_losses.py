@@ -13,9 +13,9 @@ from orchestrator.errors import ScenarioError
 from orchestrator.kinds.losses import LossSpec
 from orchestrator.kinds.losses.independent import Independent
 from orchestrator.planning.plan import plan
-from orchestrator.protocol.netem import loss_settings, threshold_chance
+from orchestrator.protocol.links.netem import loss_settings, threshold_chance
 from orchestrator.scenario import load
-from tests.unit.smallest import LINK_LINE, link_faults
+from tests.support.smallest import LINK_LINE, link_faults
 
 QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
 LOSS = "topology.bottleneck.loss"
@@ -78,7 +78,7 @@ def test_gilbert_elliott_is_written_in_netems_parameters() -> None:
 def test_the_mean_is_the_long_run_probability(text: str, mean: float) -> None:
     assert model(text).mean == pytest.approx(mean)
     described = plan(load(QUICKSTART, [f"{LOSS}={text}"])).describe()
-    assert described["runs"][0]["bottlenecks"][0]["loss"] == pytest.approx(mean)
+    assert described.runs[0].bottlenecks[0].loss == pytest.approx(mean)
 
 
 def stays(loss: LossSpec, duration_s: float) -> tuple[list[float], list[float]]:

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from orchestrator.kinds.losses.packet_list import PacketList
-from orchestrator.planning import network_json
+from orchestrator.planning.network import network_json
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.protocol.chosen import MOST_RANGES, ChosenPackets
-from orchestrator.protocol.netem import IndependentLoss
+from orchestrator.protocol.links.chosen import MOST_RANGES, ChosenPackets
+from orchestrator.protocol.links.netem import IndependentLoss
 from orchestrator.scenario import load
-from tests.unit.smallest import LINK_LINE, link_faults
+from tests.support.smallest import LINK_LINE, link_faults
 
 QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
 

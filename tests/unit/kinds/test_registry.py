@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -46,22 +47,27 @@ class Red(QueueSpec):
 """
 
 
-def test_the_registries_find_the_built_in_kinds() -> None:
-    assert list(TOPOLOGIES.found) == [
-        "custom", "dumbbell", "live-path", "mixed", "parking-lot", "rtt-split", "satellite",
-        "wired-wireless", "wlan",
-    ]  # fmt: skip
-    assert list(QUEUES.found) == [
-        "ared", "cake", "codel", "droptail", "fq", "fq_codel", "fq_pie", "pie", "red", "sfq",
-    ]  # fmt: skip
-    assert list(LOSSES.found) == ["gilbert-elliott", "independent", "list", "markov", "two-state"]
-    assert list(TRAFFIC.found) == [
-        "bulk", "campaign", "cbr", "onoff", "onoff-udp", "poisson", "request-response",
-        "transfers", "uploads", "web",
-    ]  # fmt: skip
-    assert list(FIGURES.found) == [
-        "bars", "box", "ccdf", "cdf", "heatmap", "metric", "phase", "sequence", "time", "tradeoff",
-    ]  # fmt: skip
+PROMISED: dict[str, tuple[Kinds[Any], str]] = {
+    "topology": (
+        TOPOLOGIES,
+        "custom dumbbell live-path mixed parking-lot rtt-split satellite wired-wireless wlan",
+    ),
+    "queue": (QUEUES, "ared cake codel droptail fq fq_codel fq_pie pie red sfq"),
+    "loss": (LOSSES, "gilbert-elliott independent list markov two-state"),
+    "traffic": (
+        TRAFFIC,
+        "bulk campaign cbr onoff onoff-udp poisson request-response transfers uploads web",
+    ),
+    "figure": (FIGURES, "bars box ccdf cdf heatmap metric phase sequence time tradeoff"),
+}
+"""Kinds that scenarios of users name. A new kind need not be listed here."""
+
+
+@pytest.mark.parametrize("family", PROMISED)
+def test_no_kind_that_scenarios_name_is_gone(family: str) -> None:
+    kinds, names = PROMISED[family]
+    missing = set(names.split()) - set(kinds.found)
+    assert not missing, f"scenarios name the {family} {sorted(missing)}: keep the name"
 
 
 def test_a_topology_is_one_new_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kmods import catalogue
-from orchestrator.backends.modules import Built, boot_parameters, needed
+from orchestrator.backends.modules import ModuleBuilds, boot_parameters, needed
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.errors import ScenarioError
 from orchestrator.kinds.congestion import MAINLINE
@@ -162,10 +162,10 @@ def test_the_guest_kernel_gets_parameters_of_built_in_modules_when_it_boots() ->
     (run,) = plan(load(QUICKSTART, overrides)).runs
     words = ["tcp_cubic.hystart=0", "tcp_cubic.hystart_ack_delta_us=3000"]
     assert boot_parameters(run) == words
-    assert list(needed(run, Built())) == ["sch_link", "tcp_cubic"]
+    assert list(needed(run, ModuleBuilds())) == ["sch_link", "tcp_cubic"]
     (loaded,) = plan(load(QUICKSTART, ["flows.reno.congestion=cubic"])).runs
     assert boot_parameters(loaded) == []
-    assert list(needed(loaded, Built())) == ["sch_link", "tcp_westwood"]
+    assert list(needed(loaded, ModuleBuilds())) == ["sch_link", "tcp_westwood"]
 
 
 @pytest.mark.parametrize("name", LINUX_MODULES)
@@ -313,3 +313,17 @@ def test_every_wrong_parameter_is_reported_at_its_place() -> None:
     with pytest.raises(ScenarioError) as caught:
         flows(wrong)
     assert [fault.column for fault in caught.value.faults] == [69, 89]
+
+
+ODD_NAMES = ["my cc.c", "a:b.c", "$(shell id).c", "a#b.c", "-x.c", "a.b.c", "ü.c", f"{'x' * 56}.c"]
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+def test_a_source_that_is_no_module_s_name_is_refused(tmp_path: Path, name: str) -> None:
+    code = 'MODULE_LICENSE("GPL");\nstatic struct tcp_congestion_ops x = { .name = "x" };\n'
+    (tmp_path / name).write_text(code, encoding="utf-8")
+    with pytest.raises(catalogue.FolderError, match="a module is named after its file") as refused:
+        catalogue.read(tmp_path)
+    assert name[:40] in str(refused.value)
+    (tmp_path / name).rename(tmp_path / f"{'x' * 55}.c")
+    assert set(catalogue.read(tmp_path).modules) == {"x"}

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import ScenarioError
+from orchestrator.planning.chosen_losses import ChosenLossDescription
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
 from results.drawing import draw
@@ -43,12 +44,12 @@ def test_a_plan_lists_the_packets() -> None:
     flow = plan(load(QUICKSTART)).runs[0].flows[0].name
     edit = f"topology.bottleneck.loss={{forward: {LIST % flow}, reverse: 0}}"
     planned = plan(load(QUICKSTART, [edit]))
-    (described,) = planned.describe()["runs"]
-    assert described["chosen_losses"] == [
-        {"name": "bottleneck:forward", "packets": "3, 5-6", "count": "data", "flow": flow}
+    (described,) = planned.describe().runs
+    assert described.chosen_losses == [
+        ChosenLossDescription("bottleneck:forward", packets="3, 5-6", count="data", flow=flow)
     ]
     assert f"loses packets 3, 5-6 with data of {flow}" in draw(planned.runs[0].network, "title")
-    assert plan(load(QUICKSTART)).describe()["runs"][0]["chosen_losses"] == []
+    assert plan(load(QUICKSTART)).describe().runs[0].chosen_losses == []
 
 
 def test_lists_of_events_have_a_limit_together() -> None:

@@ -1,4 +1,4 @@
-"""The output of ``plan --json``, and its estimates."""
+"""The JSON of ``plan``, and its estimates."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.planning.estimate import wall_s
+from orchestrator.planning.costs.estimate import wall_s
 from orchestrator.planning.plan import RunSpec, plan
 from orchestrator.scenario import load
 
@@ -16,7 +16,7 @@ QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
 
 
 def described(*overrides: str) -> dict[str, Any]:
-    return plan(load(QUICKSTART, overrides)).describe()
+    return plan(load(QUICKSTART, overrides)).describe().document()
 
 
 def run(*overrides: str) -> RunSpec:

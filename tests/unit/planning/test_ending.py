@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from orchestrator.compile.probes import probes
-from orchestrator.planning.ending import network_at_end
+from orchestrator.planning.network_at_end import network_at_end
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.protocol.frames import ECHO_FRAME_BYTES
+from orchestrator.protocol.links.frames import ECHO_FRAME_BYTES
 from orchestrator.scenario import load
 
 SENDING_NS = 2 * (4_000 + 40_000 + 4_000)
@@ -59,7 +59,7 @@ def test_a_path_that_lets_nothing_through_is_not_probed(nothing: str) -> None:
 
 
 def test_a_trace_lets_nothing_through_after_its_end() -> None:
-    assert expected_ns(planned(scenario="tutorial/53-capacity-trace.yaml")) == []
+    assert expected_ns(planned("repetitions=1", scenario="tutorial/53-capacity-trace.yaml")) == []
 
 
 def test_a_reroute_leads_over_its_path() -> None:

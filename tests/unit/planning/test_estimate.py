@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.compile import bounds
-from orchestrator.planning.estimate import costs
+from orchestrator.planning.costs.estimate import costs
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.scenario import load

@@ -10,47 +10,10 @@ from orchestrator.errors import Fault, ScenarioError
 from orchestrator.kinds.capacity import read_trace
 from orchestrator.network import Trace
 from orchestrator.planning.plan import plan, validate
-from orchestrator.planning.runspec import RunSpec
 from orchestrator.scenario import load
+from tests.support.events import HEAD, run, written
 
-HEAD = """\
-version: 1
-name: events
-duration: 20s
-topology:
-  kind: custom
-  hosts: [a, b, c, d]
-  routers: [r1, r2, r3]
-  links:
-    - {between: [a, r1], delay: 1ms}
-    - {between: [c, r1], delay: 1ms}
-    - {between: [r1, r2], delay: 10ms, rate: 10mbit, queue: {limit: 100p}}
-    - {name: up, between: [r1, r3], delay: 20ms, rate: 5mbit, queue: {kind: red, limit: 100p,
-       min: 10p, max: 30p, probability: 10%}}
-    - {name: down, between: [r3, r2], delay: 20ms, rate: 5mbit}
-    - {between: [r2, b], delay: 1ms, jitter: 1ms}
-    - {between: [r2, d], delay: 1ms}
-  groups:
-    - {name: g, sources: [a], sinks: [b]}
-    - {name: h, sources: [c], sinks: [d]}
-flows:
-  - {name: one, group: g}
-  - {name: two, group: h, count: 2}
-  - {name: three, group: g, direction: reverse}
-events:
-"""
 FIRST_LINE = HEAD.count("\n") + 1
-
-
-def written(folder: Path, *events: str) -> Path:
-    path = folder / "events.yaml"
-    path.write_text(HEAD + "".join(f"  - {event}\n" for event in events), encoding="utf-8")
-    return path
-
-
-def run(folder: Path, *events: str) -> RunSpec:
-    (spec,) = plan(load(written(folder, *events))).runs
-    return spec
 
 
 FAULTS = {
@@ -162,11 +125,11 @@ def test_a_trace_is_read_from_the_scenarios_folder_and_its_hash_is_kept(tmp_path
     path.write_text(text, encoding="utf-8")
     (spec,) = plan(load(path)).runs
     channel = spec.network.links[2].forward
-    assert channel.rate_bps == 4 * 1514 * 8 * 1000 // 4
+    assert channel.rate_bps == 4 * 1504 * 8 * 1000 // 4
     assert channel.trace is not None
     assert channel.trace.opportunities == ((1, 2), (3, 1), (4, 1))
     pinned = spec.resolved["topology"]["links"][2]["capacity"]
-    assert pinned == {"trace": str(tmp_path / "cell.trace"), "sha256": channel.trace.sha256}
+    assert pinned == {"trace": "cell.trace", "sha256": channel.trace.sha256}
     (tmp_path / "cell.trace").write_text("1\n2\n", encoding="ascii")
     path.write_text(text.replace("cell.trace", f"cell.trace, sha256: {channel.trace.sha256}"))
     (fault,) = validate(path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,25 +10,10 @@ import pytest
 
 from orchestrator.planning.identity import experiment_sha256
 from orchestrator.scenario import load
+from tests.support.identity import TEXT
+from tests.support.users import ROOT
 
 Identity = Callable[..., str]
-
-TEXT = """\
-version: 1
-name: sweep
-seed: 1
-duration: 2s
-topology:
-  kind: dumbbell
-  bottleneck: {rate: 10mbit, delay: 10ms, queue: {kind: droptail, limit: 100p}}
-  groups:
-    - {name: a, access: {rate: 1gbit, delay: 5ms}}
-flows:
-  - {name: one, group: a, congestion: reno}
-  - {name: two, group: a, congestion: cubic}
-matrix:
-  topology.bottleneck.queue.limit: [10p, 20p]
-"""
 
 
 @pytest.fixture
@@ -93,3 +79,27 @@ def test_items_of_lists_are_named_or_numbered(identity: Identity) -> None:
     by_index = identity("matrix={flows.0.congestion: [reno, bic]}")
     assert by_index == identity("matrix={flows.0.congestion: [reno]}", "flows.0.congestion=bic")
     assert by_index != by_name  # the axis has another path
+
+
+def test_files_count_by_their_content_and_not_by_their_paths(
+    tmp_path: Path, identity: Identity
+) -> None:
+    own = shutil.copytree(ROOT / "scenarios" / "own-module" / "mycc", tmp_path / "mycc")
+    shutil.copytree(own, tmp_path / "lib" / "other")
+    shutil.copy(ROOT / "scenarios" / "tutorial" / "cellular.trace", tmp_path / "first.trace")
+    shutil.copy(tmp_path / "first.trace", tmp_path / "lib" / "second.trace")
+
+    def of(module: str, trace: str) -> str:
+        return identity(
+            f"flows.one.congestion={{name: mycc, module: {module}}}",
+            f"topology.bottleneck={{delay: 10ms, queue: {{limit: 100p}}, "
+            f"capacity: {{forward: {{trace: {trace}}}, reverse: {{rate: 5mbit}}}}}}",
+        )
+
+    before = of("./mycc", "first.trace")
+    assert of("lib/other", "lib/second.trace") == before
+    (tmp_path / "lib" / "second.trace").write_text("1\n2\n")
+    assert of("./mycc", "lib/second.trace") != before
+    source = tmp_path / "lib" / "other" / "tcp_mycc.c"
+    source.write_text(f"{source.read_text()}/* changed */\n")
+    assert of("lib/other", "first.trace") != before

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.planning.estimate import Costs, costs, wall_s
-from orchestrator.planning.learning import Earlier, Estimator, fitted, identity
+from orchestrator.planning.costs.estimate import Costs, costs, wall_s
+from orchestrator.planning.costs.learning import EarlierRun, Estimator, fitted, identity
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.scenario import load
@@ -31,11 +31,11 @@ def drawn(draw: random.Random) -> Costs:
     return Costs(draw.uniform(1.5, 3), *(10 ** draw.uniform(-2, 1) for _ in range(3)))
 
 
-def history(number: int, noise: float = 0.0, seed: int = 1) -> list[Earlier]:
+def history(number: int, noise: float = 0.0, seed: int = 1) -> list[EarlierRun]:
     draw = random.Random(seed)
     made = [drawn(draw) for _ in range(number)]
     return [
-        Earlier(f"s{index}", (f"e{index}", "[]"), each, taken_s(each) * draw.gauss(1, noise))
+        EarlierRun(f"s{index}", (f"e{index}", "[]"), each, taken_s(each) * draw.gauss(1, noise))
         for index, each in enumerate(made)
     ]
 
@@ -49,7 +49,7 @@ def test_without_history_the_constants_are_the_estimate() -> None:
 
 def test_one_run_of_the_same_variant_is_the_estimate_nearly() -> None:
     planned = run()
-    one = Earlier("quickstart", identity(planned), costs(planned), 3 * wall_s(planned))
+    one = EarlierRun("quickstart", identity(planned), costs(planned), 3 * wall_s(planned))
     found = Estimator([one])(planned)
     assert (found.source, found.runs) == ("same", 1)
     assert found.wall_s == pytest.approx(one.seconds, rel=0.1)
@@ -77,7 +77,7 @@ def test_other_runs_teach_what_each_part_costs_here() -> None:
 def test_outliers_change_little() -> None:
     good = history(30, noise=0.05)
     slow = [
-        Earlier(each.scenario, each.identity, each.costs, 8 * each.seconds)
+        EarlierRun(each.scenario, each.identity, each.costs, 8 * each.seconds)
         for each in history(5, seed=9)
     ]
     assert fitted([*good, *slow]) == pytest.approx(fitted(good), rel=0.25)
@@ -85,19 +85,19 @@ def test_outliers_change_little() -> None:
 
 def test_factors_are_bounded() -> None:
     mad = [
-        Earlier(each.scenario, each.identity, each.costs, 1000 * each.seconds)
+        EarlierRun(each.scenario, each.identity, each.costs, 1000 * each.seconds)
         for each in history(10)
     ]
     assert max(fitted(mad)) == 5.0
-    assert min(fitted([Earlier("s", ("e", ""), Costs(1, 1, 1, 1), 1e-6)] * 3)) >= 0.2
+    assert min(fitted([EarlierRun("s", ("e", ""), Costs(1, 1, 1, 1), 1e-6)] * 3)) >= 0.2
     broken = [
-        Earlier("s", ("e", ""), Costs(1, 1, 1, 1), value) for value in (0.0, -1.0, float("nan"))
+        EarlierRun("s", ("e", ""), Costs(1, 1, 1, 1), value) for value in (0.0, -1.0, float("nan"))
     ]
     assert Estimator(broken).estimate("s", ("e", ""), Costs(1, 1, 1, 1)).source == "constants"
 
 
 def test_a_hundred_repetitions_count_as_one_scenario() -> None:
-    many = [Earlier("long", ("long", "[]"), Costs(1.5, 5, 0.1, 0), 20.0)] * 100
+    many = [EarlierRun("long", ("long", "[]"), Costs(1.5, 5, 0.1, 0), 20.0)] * 100
     few = history(20)
     assert fitted([*few, *many]) == pytest.approx(fitted([*few, many[0]]))
 
@@ -105,7 +105,7 @@ def test_a_hundred_repetitions_count_as_one_scenario() -> None:
 def test_a_scenario_corrects_its_other_variants() -> None:
     others = history(20)
     of_run = Costs(1.6, 4.0, 0.5, 0.0)
-    lossy = [Earlier("lossy", ("x", str(n)), of_run, 0.4 * taken_s(of_run)) for n in range(4)]
+    lossy = [EarlierRun("lossy", ("x", str(n)), of_run, 0.4 * taken_s(of_run)) for n in range(4)]
     found = Estimator([*others, *lossy]).estimate("lossy", ("x", "new"), of_run)
     assert (found.source, found.runs) == ("scenario", 4)
     assert found.wall_s == pytest.approx(0.4 * taken_s(of_run), rel=0.3)
@@ -116,14 +116,14 @@ def test_a_scenario_corrects_its_other_variants() -> None:
 def test_the_median_of_the_same_runs_withstands_a_busy_moment() -> None:
     planned = run()
     seconds = [2.0, 2.1, 1.9, 2.0, 14.0]
-    same = [Earlier("quickstart", identity(planned), costs(planned), each) for each in seconds]
+    same = [EarlierRun("quickstart", identity(planned), costs(planned), each) for each in seconds]
     assert Estimator(same)(planned).wall_s == pytest.approx(2.0, rel=0.05)
 
 
 def test_only_the_newest_of_the_same_runs_count() -> None:
     planned = run()
     seconds = [1.0] * 10 + [9.0] * 90
-    same = [Earlier("quickstart", identity(planned), costs(planned), each) for each in seconds]
+    same = [EarlierRun("quickstart", identity(planned), costs(planned), each) for each in seconds]
     found = Estimator(same)(planned)
     assert found.runs == 10
     assert found.wall_s == pytest.approx(1.0, rel=0.15)

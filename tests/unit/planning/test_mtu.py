@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -11,7 +10,6 @@ from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.errors import ScenarioError
 from orchestrator.kinds.tcp import RTAX_ADVMSS, RTAX_MTU
 from orchestrator.network import Channel
-from orchestrator.planning import network_json
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec, guest_memory_bytes
 from orchestrator.scenario import load
@@ -121,15 +119,6 @@ def test_large_frames_need_more_memory() -> None:
     more = ("topology.bottleneck.queue.limit=10000p",)
     large = guest_memory_bytes(planned(*JUMBO, *more).network, 2)
     assert large > guest_memory_bytes(planned(*more).network, 2)
-
-
-def test_a_stored_network_without_mtu_has_ethernet_s() -> None:
-    form: Any = network_json.encode(planned().network)
-    for link in form["links"]:
-        for direction in ("forward", "reverse"):
-            assert link[direction].pop("mtu_bytes") == 1500
-    network = network_json.decode(form)
-    assert {link.forward.mtu_bytes for link in network.links} == {1500}
 
 
 @pytest.mark.parametrize(

@@ -16,11 +16,10 @@ from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.event_log import event_provenance, rate_steps
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec, at_most, guest_memory_bytes
-from orchestrator.protocol.facts import Timeline
-from orchestrator.protocol.random_quantities import periods
-from orchestrator.recording.capacity import Capacity
+from orchestrator.protocol.links.random_quantities import periods
+from orchestrator.protocol.reports.facts import Timeline
 from orchestrator.scenario import load
-from tests.unit.planning.test_events import run, written
+from tests.support.events import run
 
 QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
 
@@ -74,23 +73,6 @@ def test_of_two_rates_at_one_time_the_last_counts(tmp_path: Path) -> None:
         f"{{at: 4s, link: up, rate: {rate}, direction: reverse}}" for rate in ("1mbit", "2mbit")
     ]
     assert rate_steps(run(tmp_path, *both))["up:reverse"] == ((0.0, 5_000_000), (4.0, 2_000_000))
-
-
-def test_a_traces_rates_are_means_of_20_ms(tmp_path: Path) -> None:
-    (tmp_path / "cell.trace").write_text("1\n1\n19\n50\n", encoding="ascii")
-    path = written(tmp_path, "{at: 1s, link: up, delay: 1ms}")
-    text = path.read_text(encoding="utf-8").replace("rate: 10mbit", "capacity: {trace: cell.trace}")
-    path.write_text(text.replace("duration: 20s", "duration: 3s"), encoding="utf-8")
-    (spec,) = plan(load(path)).runs
-    steps = rate_steps(spec)["r1-r2:forward"]
-    frame_bps = 1514 * 8 * 50
-    assert steps[:5] == (
-        (0.0, 3 * frame_bps), (0.02, 0), (0.04, 3 * frame_bps), (0.06, frame_bps), (0.08, 0),
-    )  # fmt: skip
-
-    assert float(Capacity(steps).bits(0.0, 3.0)) == pytest.approx(
-        (4 * 60 - 1) * 1514 * 8
-    )  # one is at the end
 
 
 def test_a_stored_run_can_be_planned_again(tmp_path: Path) -> None:
@@ -406,21 +388,3 @@ def test_ideal_tcps_settings_use_the_periods_that_the_bed_draws() -> None:
     edges = [5 + time_ns / 1e9 for span in itertools.islice(drawn, 30) for time_ns in span]
     assert times == pytest.approx([edge for edge in edges if edge < 8], abs=1e-9)
     assert len(times) > 5
-
-
-STEPS = Capacity([(0.0, 10), (1.0, 0), (2.0, 40)])
-
-
-def test_capacity_is_integrated() -> None:
-    assert float(STEPS.bits(0.5, 2.5)) == 5 + 0 + 20
-    assert float(STEPS.bits(1.2, 1.8)) == 0
-    assert list(STEPS.bits(np.array([0.0, 3.0]), np.array([1.0, 4.0]))) == [10, 40]
-    assert Capacity([(0.0, 10)]).bits(1.0, 3.0) == 20
-
-
-def test_a_backlog_drains_at_the_rates_of_its_time() -> None:
-    times, backlogs = np.array([0.0, 0.5, 1.5, 3.0, 1.5]), np.array([10.0, 25.0, 40.0, 4.0, 0.0])
-    assert list(STEPS.drain_s(times, backlogs)) == [1.0, 2.0, 1.5, pytest.approx(0.1), 0.0]
-    assert list(Capacity([(0.0, 10)]).drain_s(times[:1], backlogs[:1])) == [1.0]
-    ended = Capacity([(0.0, 10), (1.0, 0)])
-    assert list(ended.drain_s(np.array([0.5]), np.array([10.0]))) == [np.inf]

@@ -9,7 +9,7 @@ import pytest
 from orchestrator.errors import ScenarioError
 from orchestrator.network import Queue
 from orchestrator.planning.plan import RunSpec, plan
-from orchestrator.protocol.qdisc import Qdisc, Setting
+from orchestrator.protocol.links.qdisc import Qdisc, Setting
 from orchestrator.scenario import load
 
 QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"

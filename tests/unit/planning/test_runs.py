@@ -266,8 +266,8 @@ def test_repetitions_draw_new_round_trips_and_variants_the_same() -> None:
     trips = [[flow.base_rtt_s for flow in run.flows] for run in runs]
     assert len({trip for each in trips for trip in each}) == 3 * 2 + 1
     assert trips[0] == trips[2] != trips[1] == trips[3]
-    described = planned(*asked).describe()["runs"]
-    assert [[flow["base_rtt_s"] for flow in run["flows"]] for run in described] == trips
+    described = planned(*asked).describe().runs
+    assert [[flow.base_rtt_s for flow in run.flows] for run in described] == trips
 
 
 def test_a_resolved_run_keeps_its_drawn_round_trips(

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
-
 import pytest
 
-from orchestrator.protocol import chosen
-from orchestrator.protocol.chosen import ChosenPackets
-from orchestrator.testbed.network import qdisc
-from tests.unit.protocol.test_link import attributes
+from orchestrator.protocol.links import chosen
+from orchestrator.protocol.links.chosen import ChosenPackets
+from orchestrator.testbed.network.queues import qdisc
+from tests.support.link import attributes, defined, fields
 
-HEADER = Path(__file__).parents[3] / "kmods" / "link_losses.h"
 RANGES = ((10, 10), (20, 25), (100, 2**32 - 1))
 PACKED = "0a0000000a000000140000001900000064000000ffffffff"
 
@@ -28,13 +24,9 @@ def test_the_settings_are_the_attributes_of_the_module() -> None:
     assert all(each.name.startswith(chosen.PREFIX) for each in found)
 
 
-def test_limits_and_statistics_are_those_of_the_module() -> None:
-    text = HEADER.read_text(encoding="utf-8")
-    assert re.findall(r"^#define LINK_LOSSES_MAX (\d+)", text, re.M) == [str(chosen.MOST_RANGES)]
-    (body,) = re.findall(r"^struct link_xstats \{(.*?)^\};", text, re.M | re.S)
-    fields = re.findall(r"__u64 (\w+);", body)
-    assert fields == ["packets", "lost", "earlier_packets", "earlier_lost"]
-    assert chosen.STATISTICS.size == 8 * len(fields)
+def test_the_limit_is_that_of_the_module() -> None:
+    assert defined("TC_LINK_LOSSES_MAX") == chosen.MOST_RANGES
+    assert list(fields("tc_link_range").values()) == ["I", "I"]
 
 
 def test_a_list_is_packed_and_read_back() -> None:

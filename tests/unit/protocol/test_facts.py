@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from orchestrator.decode import fact_schema
-from orchestrator.protocol import facts, machine_facts, packet_facts, probe_specification
+from orchestrator.protocol import probe_specification
+from orchestrator.protocol.reports import facts, machine_facts, packet_facts
 
 CAPTURED = Path(__file__).parents[2] / "data" / "bed" / "facts.jsonl"
 

@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
 
-from orchestrator.protocol import link
-from orchestrator.protocol.frames import (
+from orchestrator.protocol.links import link
+from orchestrator.protocol.links.frames import (
     ACK_FRAME_BYTES,
     ECHO_FRAME_BYTES,
     FRAME_BYTES,
     PROBE_FRAME_BYTES,
     transmission_ns,
 )
-from orchestrator.protocol.link import Transmitter
+from orchestrator.protocol.links.link import Transmitter
 from orchestrator.protocol.version import LINK_MODEL
 from orchestrator.testbed.lab import icmp_probe
 from orchestrator.testbed.sampling import probes
 from orchestrator.units import RATE_MAX_BPS
-
-SOURCE = (Path(__file__).parents[3] / "kmods" / "sch_link.c").read_text(encoding="utf-8")
-
-
-def defined(name: str) -> int:
-    (value,) = re.findall(rf"^#define {name} (\d+)(?:ULL)?\b", SOURCE, re.MULTILINE)
-    return int(value)
-
-
-def attributes() -> dict[str, int]:
-    """The attributes by their names, such as "RATE_BPS"."""
-    names = re.findall(r"^\t(?:__)?TCA_LINK_(\w+),", SOURCE, re.MULTILINE)
-    return {name: number for number, name in enumerate(names)}
+from tests.support.link import KMODS, attributes, defined, fields
 
 
 def test_the_settings_are_the_attributes_of_the_module() -> None:
@@ -49,12 +36,20 @@ def test_the_settings_are_the_attributes_of_the_module() -> None:
         ("bypass", (numbers["BYPASS"],), 0, "B"),
     ]
     assert numbers["GRANT_BYTES"] == link.GRANT_BYTES_ATTRIBUTE
-    assert Transmitter(1, 0).qdisc().kind == re.findall(r'\.id = "(\w+)"', SOURCE)[0]
+    assert numbers["INTERVAL"] == link.INTERVAL_ATTRIBUTE
+    code = (KMODS / "link_qdisc.c").read_text(encoding="utf-8")
+    assert Transmitter(1, 0).qdisc().kind == re.findall(r'\.id = "(\w+)"', code)[0]
+
+
+def test_the_statistics_are_those_of_the_module() -> None:
+    assert fields("tc_link_xstats") == link.XSTATS_FIELDS
+    assert link.XSTATS.size == sum({"I": 4, "Q": 8}[form] for form in link.XSTATS_FIELDS.values())
 
 
 def test_model_and_limits_are_those_of_the_module() -> None:
-    assert defined("LINK_MODEL") == LINK_MODEL
-    assert defined("LINK_RATE_MAX_BPS") == link.RATE_MAX_BPS
+    assert defined("TC_LINK_MODEL") == LINK_MODEL
+    assert defined("TC_LINK_RATE_MAX_BPS") == link.RATE_MAX_BPS
+    assert defined("TC_LINK_DELAY_MAX_NS") == link.DELAY_MAX_NS
     assert RATE_MAX_BPS <= link.RATE_MAX_BPS
 
 

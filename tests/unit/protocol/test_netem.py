@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from orchestrator.protocol import netem
-from orchestrator.protocol.netem import IndependentLoss, Jitter, Netem, Reordering
-from orchestrator.protocol.qdisc import Setting
-from orchestrator.testbed.network import qdisc
+from orchestrator.protocol.links import netem
+from orchestrator.protocol.links.netem import IndependentLoss, Jitter, Netem, Reordering
+from orchestrator.protocol.links.qdisc import Setting
+from orchestrator.testbed.network.queues import qdisc
 
 
 def values(settings: tuple[Setting, ...]) -> dict[str, int | str]:

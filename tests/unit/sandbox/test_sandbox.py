@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import struct
 import subprocess
 import sys
@@ -125,6 +126,40 @@ def test_a_guests_limits_follow_from_its_plan() -> None:
     assert "264 processes" in str(small)
 
 
+def test_an_error_has_the_limits_of_the_user_where_they_are_lower(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    ours = limits.of_guest(512 * MIB)
+    infinity = resource.RLIM_INFINITY
+    monkeypatch.setattr(resource, "getrlimit", lambda _kind: (infinity, infinity))
+    assert str(ours) == (
+        "2.0 GiB of address space a process, 256 processes, 2.0 GiB a file, "
+        "16384 open files a process"
+    )
+    users = {resource.RLIMIT_FSIZE: 1000, resource.RLIMIT_NPROC: 10, resource.RLIMIT_NOFILE: 2**20}
+    monkeypatch.setattr(resource, "getrlimit", lambda kind: (0, users.get(kind, infinity)))
+    assert str(ours) == (
+        "2.0 GiB of address space a process, 10 processes, 1000 bytes a file, "
+        "16384 open files a process"
+    )
+
+
+def test_a_file_limit_below_a_guests_memory_is_refused_before_it_boots(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits.require_file_size(512 * MIB)
+    monkeypatch.setattr(resource, "getrlimit", lambda _kind: (4096, 512 * MIB - 1))
+    with pytest.raises(MachineError) as refused:
+        limits.require_file_size(512 * MIB)
+    assert str(refused.value).splitlines() == [
+        "a guest's memory is a file of 512 MiB, and this process may write 536870911 bytes to a "
+        "file",
+        "  fix: raise the limit on the size of files, which `ulimit -f` shows",
+    ]
+    monkeypatch.setattr(resource, "getrlimit", lambda _kind: (4096, 512 * MIB))
+    limits.require_file_size(512 * MIB)  # the sandbox raises its own soft limit
+
+
 def test_the_launcher_lowers_limits_and_becomes_the_command() -> None:
     code = "import resource as r; print(r.getrlimit(r.RLIMIT_NOFILE), r.getrlimit(r.RLIMIT_CORE))"
     words = [sys.executable, launcher.__file__, "nofile=64", "core=0", "fixed=1", "--"]
@@ -177,13 +212,41 @@ def test_an_exceeded_limit_of_a_group_is_reported(tmp_path: Path) -> None:
         "pids.max": "260\n",
     }.items():
         (tmp_path / name).write_text(text, encoding="ascii")
-    assert cgroup.Group(tmp_path, -1).exceeded() == [
+    assert cgroup.ControlGroup(tmp_path, -1).exceeded() == [
         "1024 MiB of memory in all",
         "260 processes in all",
     ]
     (tmp_path / "memory.events").write_text("oom_kill 0\n", encoding="ascii")
     (tmp_path / "pids.events").unlink()
-    assert cgroup.Group(tmp_path, -1).exceeded() == []
+    assert cgroup.ControlGroup(tmp_path, -1).exceeded() == []
+
+
+REMOVER = """
+import pathlib, subprocess, sys, time
+from orchestrator.sandbox import cgroup
+group = pathlib.Path(sys.argv[1]) / f"orchestrator-test-{sys.argv[2]}"
+group.mkdir()
+with subprocess.Popen(["sleep", "600"]) as member:
+    (group / "cgroup.procs").write_text(str(member.pid))
+    began_s = time.monotonic()
+    cgroup._wait_until_empty(group / "cgroup.events", began_s + 0.2)
+    assert time.monotonic() - began_s >= 0.2, "it did not wait for the member"
+    cgroup._remove(group)
+    assert not group.exists()
+    member.kill()
+"""
+"""Makes a group with one process, waits in vain for its end, and removes it."""
+
+
+@ROOT_ONLY
+def test_a_group_is_removed_once_its_last_process_has_ended(tmp_path: Path) -> None:
+    """In a mount namespace, where the hierarchy of version 2 is mounted."""
+    mount = f"mount -t cgroup2 none {tmp_path} && exec "
+    words = [sys.executable, "-c", REMOVER, str(tmp_path), str(os.getpid())]
+    subprocess.run(
+        ["unshare", "--mount", "sh", "-c", f'{mount}"$@"', "sh", *words],
+        check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
 
 
 def test_abandoned_groups_are_removed_and_others_stay(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import Fault, ScenarioError
+from orchestrator.planning.identity import experiment_sha256
 from orchestrator.scenario import LoadedScenario, load
 
 QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
@@ -154,9 +155,26 @@ def test_too_many_combinations_or_runs_are_refused(tmp_path: Path) -> None:
     matrix = f"matrix:\n  flows.reno.start: {hundred}\n  flows.westwood.start: {hundred}\n"
     (fault,) = faults(tmp_path, matrix.replace("'", ""))
     assert fault.message == "10201 combinations; 10000 are allowed"
+    ten = "".join(f"  flows.reno.parameters.k{axis}: {list(range(10))}\n" for axis in range(60))
+    assert faults(tmp_path, f"matrix:\n{ten}")[0].message == (
+        "at least 10^60 combinations; 10000 are allowed"
+    )
+    (fault,) = faults(tmp_path, f"matrix: {{seed: {[1] * 10_001}}}\n")
+    assert fault.message == "`seed` has 10001 values; 10000 are allowed"
     (fault,) = faults(tmp_path, "repetitions: 5001\nmatrix: {seed: [1, 2]}\n")
     assert (fault.line, fault.column) == (FIRST, 14)
     assert "are 10002 runs; 10000 are allowed" in fault.message
+
+
+@pytest.mark.parametrize("form", ["  all:\n    x: {SETS}\n", "  include: [{SETS}]\n"])
+def test_a_combination_may_set_so_many_paths(tmp_path: Path, form: str) -> None:
+    for paths in (1000, 1001):
+        sets = ", ".join(f"flows.reno.k{number}: 1" for number in range(paths))
+        text = f"matrix:\n{form.replace('SETS', sets)}"
+        found = [each for each in faults(tmp_path, text) if "combination" in each.message]
+        assert [each.message for each in found] == (
+            ["a combination sets 1001 paths; 1000 are allowed"] if paths > 1000 else []
+        )
 
 
 def test_a_value_given_twice_is_reported_with_its_first_place(tmp_path: Path) -> None:
@@ -167,3 +185,102 @@ def test_a_value_given_twice_is_reported_with_its_first_place(tmp_path: Path) ->
     (fault,) = faults(tmp_path, text)
     assert fault.message == (f"`{queue}` has a mapping twice; first at line {FIRST + 2}, column 7")
     assert (fault.line, fault.column) == (FIRST + 4, 7)
+
+
+RTT = (
+    "  rtt:\n"
+    "    short: {topology.groups.a.access.delay: 5ms, topology.groups.b.access.delay: 6ms}\n"
+    "    long: {topology.groups.a.access.delay: 50ms}\n"
+)
+A, B = "topology.groups.a.access.delay", "topology.groups.b.access.delay"
+
+
+def test_a_named_value_sets_several_paths_and_shows_by_its_name(tmp_path: Path) -> None:
+    loaded = with_matrix(tmp_path, f"matrix:\n{RTT}  {CONTROL}: [reno, vegas]\n")
+    assert [variant.values for variant in loaded.variants] == [
+        {"rtt": "short", CONTROL: "reno"},
+        {"rtt": "short", CONTROL: "vegas"},
+        {"rtt": "long", CONTROL: "reno"},
+        {"rtt": "long", CONTROL: "vegas"},
+    ]
+    first, *_, last = loaded.variants
+    assert first.sets == {"rtt": {A: "5ms", B: "6ms"}}
+    assert last.sets == {"rtt": {A: "50ms"}}
+    groups = first.scenario.topology.model_dump(mode="json")["groups"]
+    assert [group["access"]["delay"] for group in groups] == ["5ms", "6ms"]
+
+
+def test_named_values_are_excluded_and_included_by_name(tmp_path: Path) -> None:
+    loaded = with_matrix(
+        tmp_path,
+        f"matrix:\n{RTT}  {CONTROL}: [reno, vegas]\n"
+        f"  exclude: [{{rtt: long, {CONTROL}: vegas}}]\n"
+        f"  include: [{{rtt: long, duration: 30s}}, {{rtt: long, {CONTROL}: cubic}}]\n",
+    )
+    assert [variant.values for variant in loaded.variants] == [
+        {"rtt": "short", CONTROL: "reno"},
+        {"rtt": "short", CONTROL: "vegas"},
+        {"rtt": "long", CONTROL: "reno", "duration": "30s"},
+        {"rtt": "long", CONTROL: "cubic"},
+    ]
+    assert loaded.variants[-1].sets == {"rtt": {A: "50ms"}}
+
+
+def test_a_path_of_a_named_value_may_be_set(tmp_path: Path) -> None:
+    file = tmp_path / "matrix.yaml"
+    file.write_text(QUICKSTART.read_text() + f"matrix:\n{RTT}")
+    loaded = load(file, [f"matrix.rtt.short.{A}=7ms", f"matrix.rtt.far={{{A}: 99ms}}"])
+    assert [(variant.values["rtt"], variant.sets["rtt"][A]) for variant in loaded.variants] == [
+        ("short", "7ms"), ("long", "50ms"), ("far", "99ms"),
+    ]  # fmt: skip
+
+
+def test_what_a_named_value_sets_belongs_to_the_experiment(tmp_path: Path) -> None:
+    def identity(matrix: str) -> str:
+        return experiment_sha256(with_matrix(tmp_path, matrix))
+
+    same = identity(f"matrix:\n{RTT}")
+    assert identity(f"matrix:\n{RTT}  exclude: [{{rtt: long}}]\n") != same
+    assert identity(f"matrix:\n{RTT}".replace("50ms", "51ms")) != same
+    assert identity(f"repetitions: 3\nmatrix:\n{RTT}") == same
+
+
+@pytest.mark.parametrize(
+    ("matrix", "message"),
+    [
+        (
+            f"  {CONTROL}: [reno, vegas]\n  include: [{{warmup: 1s}}, {{warmup: 2s}}]\n",
+            f"the entry at line {FIRST + 2}, column 27 replaces `warmup` in every combination",
+        ),
+        (
+            f"  {CONTROL}: [reno, vegas]\n  include: [{{{CONTROL}: reno}}]\n",
+            "adds nothing: the combination is in the matrix",
+        ),
+        (
+            "  include: [{seed: 4}, {seed: 4}]\n",
+            f"the combination is given twice; first at line {FIRST + 1}, column 14",
+        ),
+        (
+            f"{RTT}  topology.groups.0.access.delay: [1ms]\n",
+            "`topology.groups.0.access.delay` is set twice, by `rtt` and "
+            "`topology.groups.0.access.delay`",
+        ),
+        (
+            "  topology.bottleneck.rate: [1mbit]\n"
+            "  topology.bottleneck: [{rate: 2mbit, delay: 1ms}]\n",
+            "`topology.bottleneck` replaces `topology.bottleneck.rate`, which comes before it",
+        ),
+        (f"{RTT}  include: [{{rtt: longer, warmup: 1s}}]\n", "`rtt` has no value `longer` (did"),
+        (f"{RTT}  exclude: [{{rtt: none}}]\n", "`rtt` has no value `none`; valid: short, long"),
+        ("  rtt: {short: 5ms}\n", "`rtt.short` must be a mapping of paths to values, such as"),
+        ("  rtt: {}\n", "`rtt` must have at least one value"),
+        ("  a.b: {short: {seed: 1}}\n", "`a.b` is no name of an axis with named values"),
+        ("  rtt: {a/b: {seed: 1}}\n", "`a/b` is no name of a value"),
+        ("  rtt: {short: {version: 1}}\n", "`version` cannot vary"),
+    ],
+)
+def test_nothing_of_a_matrix_is_silently_replaced(
+    tmp_path: Path, matrix: str, message: str
+) -> None:
+    found = [fault.message for fault in faults(tmp_path, f"matrix:\n{matrix}")]
+    assert any(each.startswith(message) for each in found), found

@@ -81,7 +81,7 @@ def test_null_removes_an_optional_value() -> None:
         ("duration=", 10, "a value for `duration` is missing"),
         ("duration=# 1s", 10, "a value for `duration` is missing"),
         # a wrong path: at the part that is not there
-        ("durtion=1s", 1, "unknown key `durtion` (did you mean `duration`?); valid keys: version"),
+        ("durtion=30s", 1, "unknown key `durtion` (did you mean `duration`?); valid keys: version"),
         ("topology.bottlneck.rate=1mbit", 10, "unknown key `bottlneck` (did you mean `bott"),
         ("topology.bottleneck.rat=1mbit", 21, "valid keys: delay, loss, jitter,"),
         ("flows.vegas.start=1s", 7, "`flows` has no item `vegas`; valid: westwood, reno or an in"),

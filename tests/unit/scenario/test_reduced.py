@@ -134,3 +134,20 @@ def test_validate_checks_both_forms(tmp_path: Path) -> None:
 
 def test_the_schema_has_the_reduced_form() -> None:
     assert json_schema()["properties"]["reduced"]["type"] == "object"
+
+
+def test_faults_of_both_forms_are_compared_once_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = 0
+
+    def equal(one: Fault, other: object) -> bool:
+        nonlocal compared
+        compared += 1
+        return str(one) == str(other)
+
+    monkeypatch.setattr(Fault, "__eq__", equal)
+    result = orchestrator("validate", str(write(tmp_path, "seed: 1\n" * 1000)))
+    assert result.exit_code == 2
+    assert result.stderr.endswith("\nand 980 more\n")
+    assert compared < 10_000

@@ -10,8 +10,15 @@ from typing import Any
 import pytest
 
 from orchestrator import units
+from orchestrator.kinds.events import EVENTS
+from orchestrator.kinds.losses import LOSSES
+from orchestrator.kinds.queues import QUEUES
+from orchestrator.kinds.registry import Kinds
+from orchestrator.kinds.traffic import TRAFFIC
 from orchestrator.scenario.model import Scenario
 from orchestrator.scenario.schema import json_schema
+from results.figures import FIGURES
+from topologies import TOPOLOGIES
 
 SCHEMA = json_schema()
 
@@ -72,23 +79,19 @@ def test_defaults_are_written_as_a_scenario_has_them() -> None:
             assert re.search(node["pattern"], node["default"]), path
 
 
-def test_every_kind_is_an_option_of_its_family() -> None:
-    kinds = [option["$ref"].rpartition("/")[2] for option in SCHEMA["$defs"]["topology"]["anyOf"]]
-    assert kinds == [
-        "Custom", "Dumbbell", "LivePath", "Mixed", "ParkingLot", "RttSplit", "Satellite",
-        "WiredWireless", "Wlan",
-    ]  # fmt: skip
-    assert [option["$ref"].rpartition("/")[2] for option in SCHEMA["$defs"]["queue"]["anyOf"]] == [
-        "AdaptiveRed", "Cake", "Codel", "DropTail", "Fq", "FqCodel", "FqPie", "Pie", "Red", "Sfq",
-    ]  # fmt: skip
-    assert SCHEMA["$defs"]["loss"]["anyOf"] == [
-        {"$ref": "#/$defs/GilbertElliott"},
-        {"$ref": "#/$defs/Independent"},
-        {"$ref": "#/$defs/PacketList"},
-        {"$ref": "#/$defs/Markov"},
-        {"$ref": "#/$defs/TwoState"},
-        {"$ref": "#/$defs/Independent/properties/probability"},
-    ]
+@pytest.mark.parametrize(
+    ("family", "kinds", "shorter"),
+    [("topology", TOPOLOGIES, []), ("queue", QUEUES, []), ("traffic", TRAFFIC, []),
+     ("event", EVENTS, []), ("figure", FIGURES, []),
+     ("loss", LOSSES, ["Independent/properties/probability"])],
+)  # fmt: skip
+def test_every_kind_is_an_option_of_its_family(
+    family: str, kinds: Kinds[Any], shorter: list[str]
+) -> None:
+    options = [option["$ref"] for option in SCHEMA["$defs"][family]["anyOf"]]
+    names = [kind.__name__ for kind in kinds.found.values()]
+    assert options == [f"#/$defs/{name}" for name in names + shorter]
+    assert len(names) >= 2
 
 
 def test_an_example_matches_its_pattern() -> None:

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.planning import network_json
 from orchestrator.planning.identity import experiment_sha256
+from orchestrator.planning.network import network_json
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
 
 SHIPPED = Path(__file__).resolve().parents[3] / "scenarios"
 FOLDER = SHIPPED / "papers"
-CLAIMS = FOLDER / "claims"  # no scenarios: see tests/unit/cli/test_claims.py
+CLAIMS = FOLDER / "claims"  # no scenarios: see tests/unit/reproduction/test_claims.py
 ALL = sorted(path for path in SHIPPED.rglob("*.yaml") if path.parent != CLAIMS)
 FILES = [path for path in ALL if FOLDER in path.parents]
 
@@ -37,6 +37,19 @@ def test_a_scenario_is_planned_and_its_network_comes_back_from_its_json(path: Pa
         channel.loss is not None for link in network.links
         for channel in (link.forward, link.reverse)
     )  # fmt: skip
+
+
+def test_an_example_changes_each_property_of_a_link_that_it_explains() -> None:
+    changed: dict[str, set[str]] = {}
+    for path in sorted((SHIPPED / "tutorial").glob("*.yaml")):
+        for event in load(path).scenario.events:
+            for key in event.model_fields_set:
+                changed.setdefault(key, set()).add(path.name[:2])
+    assert {"rate", "delay", "queue"} <= {key for key, by in changed.items() if "50" in by}
+    assert {"reordering", "jitter", "corruption", "loss"} <= {
+        key for key, by in changed.items() if "55" in by
+    }
+    assert {"state", "reroute"} <= set(changed)
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(FOLDER)))

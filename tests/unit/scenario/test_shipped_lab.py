@@ -12,57 +12,14 @@ from orchestrator.backends.lab.agent_spec import agent_documents
 from orchestrator.errors import ScenarioError, UsageError
 from orchestrator.execution.runner import RunOptions, run_plan
 from orchestrator.planning.plan import plan
-from orchestrator.planning.runspec import LabHost, LabRouter, RunSpec
+from orchestrator.planning.runspec import LabHost, LabRouter
 from orchestrator.scenario import load
 from tests.guest.conftest import Quiet
+from tests.support.shipped_lab import LIVE, ROUTER, planned, written
 
 SHIPPED = Path(__file__).resolve().parents[3] / "scenarios" / "lab"
 
-INVENTORY = """\
-lab:
-  hosts:
-    one: {ansible_host: 10.9.0.1}
-    two: {ansible_host: 10.9.0.2}
-    three: {ansible_host: 10.9.0.3}
-    four: {ansible_host: 10.9.0.4}
-"""
-SCENARIO = """\
-version: 1
-name: lab
-duration: 10s
-topology:
-  kind: dumbbell
-  bottleneck: {rate: 10mbit, delay: 10ms}
-  access: {delay: 0ms}
-  groups: [{name: a, hosts: 2}]
-flows:
-  - {name: bulk, group: a, congestion: {name: logwestwood, parameters: {alpha_max: 64}}}
-  - {name: turns, group: a, traffic: {kind: campaign, controls: [reno, cubic], turn: 1s}}
-lab:
-  inventory: hosts.yml
-  senders: [{host: one, interface: eth1}]
-  receivers: [{host: two, interface: eth1}, {host: three, interface: eth2}]
-  router: {host: four, left: eth1, right: eth2}
-"""
 ADDRESSES = {"one": "10.1.0.1", "two": "10.2.0.2", "three": "10.2.0.3"}
-LIVE = ("kind: dumbbell\n  bottleneck: {rate: 10mbit, delay: 10ms}\n  access: {delay: 0ms}",
-        "kind: live-path")  # fmt: skip
-ROUTER = "  router: {host: four, left: eth1, right: eth2}\n"
-
-
-def written(folder: Path, *edits: tuple[str, str]) -> Path:
-    (folder / "hosts.yml").write_text(INVENTORY, encoding="utf-8")
-    text = SCENARIO
-    for old, new in edits:
-        assert old in text
-        text = text.replace(old, new, 1)
-    path = folder / "lab.yaml"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def planned(folder: Path, *edits: tuple[str, str]) -> RunSpec:
-    return plan(load(written(folder, *edits))).runs[0]
 
 
 def faults(folder: Path, *edits: tuple[str, str]) -> list[tuple[int, int, str]]:
@@ -76,8 +33,8 @@ def test_shipped_lab_scenarios_can_be_planned(file: Path) -> None:
     loaded = plan(load(file))
     assert loaded.warnings == []
     assert all(run.lab is not None for run in loaded.runs)
-    described = loaded.describe()["runs"][0]
-    assert described["flows"]
+    described = loaded.describe().runs[0]
+    assert described.flows
 
 
 def test_every_host_has_its_role(tmp_path: Path) -> None:
@@ -94,9 +51,9 @@ def test_every_host_has_its_role(tmp_path: Path) -> None:
     assert lab.offloads_off
 
 
-def test_a_resolved_run_names_its_inventory_by_an_absolute_path(tmp_path: Path) -> None:
+def test_a_resolved_run_names_its_inventory_below_the_scenarios_folder(tmp_path: Path) -> None:
     resolved = planned(tmp_path).resolved
-    assert resolved["lab"]["inventory"] == str(tmp_path / "hosts.yml")
+    assert resolved["lab"]["inventory"] == "hosts.yml"
 
 
 Edits = list[tuple[str, str]]
@@ -176,8 +133,12 @@ FAULTS: dict[str, tuple[Edits, str, str]] = {
         "`lab` does not support an initial ssthresh: setting it needs one shared kernel",
     ),
     "unknown host": (
+        [("host: one", "host: onee")], "onee",
+        "no host `onee` in `{}/hosts.yml` (did you mean `one`?), which has 4 hosts",
+    ),
+    "unknown host like one that has a part": (
         [("host: one", "host: won")], "won",
-        "no host `won` in `{}/hosts.yml` (did you mean `two`?), which has 4 hosts",
+        "no host `won` in `{}/hosts.yml`, which has 4 hosts",
     ),
 }  # fmt: skip
 
@@ -216,9 +177,9 @@ def test_a_live_path_needs_lab_hosts(tmp_path: Path) -> None:
 
 
 def test_a_live_path_has_no_bottleneck_and_no_base_rtt(tmp_path: Path) -> None:
-    described = plan(load(written(tmp_path, LIVE, (ROUTER, "")))).describe()["runs"][0]
-    assert described["bottlenecks"] == []
-    assert [flow["base_rtt_s"] for flow in described["flows"]] == [None] * 6
+    described = plan(load(written(tmp_path, LIVE, (ROUTER, "")))).describe().runs[0]
+    assert described.bottlenecks == []
+    assert [flow.base_rtt_s for flow in described.flows] == [None] * 6
 
 
 class _Guest:

@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.protocol.link import Transmitter
+from orchestrator.protocol.links.link import Transmitter
 from orchestrator.protocol.numbering import LINK_HANDLE, NETEM_HANDLE, QUEUE_HANDLE
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink
-from orchestrator.testbed.network import channels, packet_counters, qdisc
+from orchestrator.testbed.network import channels
+from orchestrator.testbed.network.queues import packet_counters, qdisc
 
 LINK = Transmitter(10_000_000, 0.01).qdisc().document()
 QUEUE: Any = {"kind": "red", "settings": [], "words": []}
@@ -99,7 +100,7 @@ def test_queues_that_remember_are_made_anew() -> None:
 
 
 def words(packets: int = 0, drops: int = 0, waiting: int = 0) -> tuple[int, ...]:
-    """The eight words of a qdisc as qdisc.Counters packs them."""
+    """The eight words of a qdisc as qdisc_counters.NamespaceCounters packs them."""
     return (0, 0, packets, drops, 0, 0, 0, waiting)
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from orchestrator.testbed.kernel import netlink as nl
 from orchestrator.testbed.lab.bed import LabBed
-from orchestrator.testbed.network import host_state, qdisc, readback, rtnl
+from orchestrator.testbed.network import host_state, readback, rtnl
+from orchestrator.testbed.network.queues import qdisc
 
 
 class Answers:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.testbed.network import ovs, ovsdb
+from orchestrator.testbed.network.switch import ovs, ovsdb
 
 SETTINGS = {"max-idle": "1000000000", "n-handler-threads": "1"}
 BRIDGES = {

@@ -10,16 +10,17 @@ import pytest
 
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode import decode
-from orchestrator.decode.output import Output
+from orchestrator.decode.output import OutputFolder
 from orchestrator.errors import ScenarioError
 from orchestrator.planning.plan import plan
+from orchestrator.protocol.links.qdisc import Statistic
 from orchestrator.protocol.numbering import QUEUE_HANDLE
 from orchestrator.protocol.probe_specification import BurstProbe
-from orchestrator.protocol.qdisc import Statistic
 from orchestrator.protocol.specification import SettingSpec
 from orchestrator.scenario import load
 from orchestrator.testbed.kernel import netlink
-from orchestrator.testbed.network import qdisc, redirect
+from orchestrator.testbed.network import redirect
+from orchestrator.testbed.network.queues import qdisc, qdisc_counters
 
 QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
 QUEUE = "topology.bottleneck.queue"
@@ -128,7 +129,7 @@ def test_further_words_of_a_qdisc_come_behind_its_counters() -> None:
     body = head + netlink.attribute(1, "red") + stats(2**33 + 5, 9, 4, kind=7, app=app)
     words: Any = {(102, QUEUE_HANDLE): [{"attribute": [7, 4], "offset": at} for at in (12, 4)]}
     answers: Any = Answers(36, body)
-    counters = qdisc.Counters(answers, words)
+    counters = qdisc_counters.NamespaceCounters(answers, words)
     assert counters.names == [(102, QUEUE_HANDLE)]
     assert struct.unpack("<10I", counters.sample()) == (5, 2, 9, 4, 7, 0, 3028, 2, 14, 12)
 
@@ -148,10 +149,13 @@ def test_samples_hold_statistics_and_policers(tmp_path: Path) -> None:
     (tmp_path / "queue.bin").write_bytes(struct.pack("<q27I", 5, *words))
     places = (((7, 4), 0), ((7, 4), 4)), (((7, 4), 8),)
     statistics = [(), tuple(Statistic(str(n), "", one) for n, one in enumerate(places))]
-    rows = decode.queue_samples(Output(tmp_path), statistics, 1)
+    rows = decode.queue_samples(OutputFolder(tmp_path), statistics, [0, -10, 14])
     assert rows["queue"].tolist() == [0, 1, 2]
     assert rows["packets"].tolist() == [3, 13, 23]
     assert rows["statistic_0"].tolist() == [0, 120, 0]
     assert rows["statistic_1"].tolist() == [0, 7, 0]
+    # A link that follows a trace counts TUN's header instead of Ethernet's.
+    assert rows["bytes"].tolist()[:2] == [1 | 2 << 32, (11 | 12 << 32) - 10 * 13]
+    assert rows["backlog_bytes"].tolist()[:2] == [7, 17 - 10 * 18]
     # A policer counts where the link layer's header is off.
     assert rows["bytes"].tolist()[2] == (21 | 22 << 32) + 14 * 23

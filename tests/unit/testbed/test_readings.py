@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from orchestrator.protocol.link import Transmitter
+from orchestrator.protocol.links.link import Transmitter
 from orchestrator.protocol.numbering import LINK_HANDLE, QUEUE_HANDLE
-from orchestrator.testbed.network import qdisc
-from orchestrator.testbed.sampling.readings import NEVER_NS, Readings
+from orchestrator.testbed.network.queues import qdisc_counters
+from orchestrator.testbed.sampling.readings import NEVER_NS, QueueReader
 
 MS = 1_000_000
 NAMES = [(102, LINK_HANDLE), (102, QUEUE_HANDLE)]
@@ -47,7 +47,7 @@ def made(written: Written, rate_bps: int | None = 10_000_000, policers: int = 0)
     spec = {"sample": {"readings_ns": 100 * MS}, "traces": []}
     bed: Any = SimpleNamespace(wires=None, links={"link": link}, spec=spec)
     records: Any = written
-    return Readings(bed, NAMES, policers, records)
+    return QueueReader(bed, NAMES, policers, records)
 
 
 def read_all(readings: Any) -> None:
@@ -60,7 +60,7 @@ def test_a_backlogged_queue_is_read_again_before_its_backlog_can_have_left(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     backlog = 40 * 1514
-    monkeypatch.setattr(qdisc.OneCounters, "sample", lambda _self: words(backlog))
+    monkeypatch.setattr(qdisc_counters.QueueCounters, "sample", lambda _self: words(backlog))
     written = Written()
     readings = made(written)
     readings.take(0, row(backlog))
@@ -82,7 +82,7 @@ def test_an_idle_queue_and_one_without_a_rate_are_read_at_the_period_only() -> N
 
 
 def test_a_queue_is_read_twenty_times_a_second_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qdisc.OneCounters, "sample", lambda _self: words(3 * 1514))
+    monkeypatch.setattr(qdisc_counters.QueueCounters, "sample", lambda _self: words(3 * 1514))
     written = Written()
     readings = made(written)
     for time_ms in range(0, 2000, 100):

@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,7 +21,7 @@ from orchestrator.errors import MachineError, UsageError
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.examination import Needs
-from orchestrator.protocol.machine_facts import Load, Machine
+from orchestrator.protocol.reports.machine_facts import Load, Machine
 from orchestrator.scenario import load
 from orchestrator.testbed import machines, preflight
 from orchestrator.testbed.errors import BuildError
@@ -236,7 +237,7 @@ def test_an_older_kernel_s_netem_gets_no_seed(monkeypatch: pytest.MonkeyPatch) -
         host = Machine(node="here")
         monkeypatch.setattr(system, "linux_version", lambda: version)
         spec["switches"] = []
-        machines.Real(host, NotMonitored()).begin(spec)
+        machines.RealMachine(host, NotMonitored()).begin(spec)
         netem = spec["links"][0]["forward"]["netem"]
         assert netem is not None
         seeded = any(setting["name"] == "seed" for setting in netem["settings"])
@@ -303,6 +304,38 @@ def test_the_machine_is_monitored_while_a_loop_keeps_it_busy() -> None:
     # Only what a hypervisor takes from the loop is steal: no more than this process reads itself.
     assert first["steal"] + last["steal"] / 2 < after_s - before_s + 0.1
     assert first["idle"] < 0.2
+
+
+@pytest.mark.parametrize(("stall_ms", "missed", "latest_ms"), [(0, 1, 0), (430, 2, 420)])
+def test_a_machine_that_stands_still_while_its_counters_are_read_was_late(
+    monkeypatch: pytest.MonkeyPatch, stall_ms: int, missed: int, latest_ms: int
+) -> None:
+    """A clock of the test's; each reading takes 10 ms, the second one the stall as well."""
+    now_ns, readings = 0, 0
+
+    class Reading:
+        def __init__(self, *_: object) -> None:
+            nonlocal now_ns, readings
+            self.time_ns = now_ns
+            readings += 1
+            now_ns += 10_000_000 + (stall_ms * 1_000_000 if readings == 2 else 0)
+
+    def sleep(seconds: float) -> None:
+        nonlocal now_ns
+        now_ns += round(seconds * 1e9)
+
+    def second(before: Reading, after: Reading, late_ns: int) -> dict[str, int]:
+        return {"late_ns": late_ns}
+
+    monkeypatch.setattr(system, "monotonic_ns", lambda: now_ns)
+    monkeypatch.setattr(system, "set_exact_timers", lambda: None)
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(host_load, "_CpuCounters", Reading)
+    monkeypatch.setattr(host_load, "_second", second)
+    found = host_load._measured(0, 2_000_000_000, None, 0, None)
+    assert (found["wakeups"] + found["missed"], found["missed"]) == (200, missed)
+    assert found["late_ns"]["max"] == pytest.approx(latest_ms * 1e6, abs=20e6)
+    assert [each["late_ns"] > 300e6 for each in found["seconds"]] == [False, stall_ms > 0]
 
 
 def test_what_the_sampler_does_on_another_cpu_is_no_load_of_the_packets() -> None:

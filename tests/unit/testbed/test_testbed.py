@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.protocol import link, sampling_schedule, version
-from orchestrator.protocol.frames import FRAME_BYTES
+from orchestrator.protocol import sampling_schedule, version
+from orchestrator.protocol.links import link
 from orchestrator.protocol.numbering import (
     LINK_HANDLE,
     NETEM_CLASS,
@@ -16,14 +16,14 @@ from orchestrator.protocol.numbering import (
     QUEUE_CLASS,
     QUEUE_HANDLE,
 )
-from orchestrator.protocol.sampling_schedule import MANY, QUEUES, RECEIVERS, SENDERS
+from orchestrator.protocol.sampling_schedule import EDGES, GRID, MANY, QUEUES, RECEIVERS, SENDERS
 from orchestrator.testbed.kernel import netlink
-from orchestrator.testbed.network import qdisc
 from orchestrator.testbed.network.link import GrantedLink
+from orchestrator.testbed.network.queues import qdisc
 from orchestrator.testbed.sampling import probes
 
 MS = 1_000_000
-EVERYTHING = SENDERS | RECEIVERS | QUEUES | MANY
+EVERYTHING = SENDERS | RECEIVERS | QUEUES | MANY | EDGES
 
 
 def test_every_time_comes_once_and_in_order() -> None:
@@ -49,6 +49,15 @@ def test_many_connection_flows_are_sampled_every_second_and_at_the_edges() -> No
     plan = sampling_schedule.ticks(3500 * MS, 10 * MS, 10 * MS, [1234 * MS])
     found = [time_ns // MS for time_ns, what in plan if what & MANY]
     assert found == [0, 1000, 1234, 2000, 3000, 3500]
+
+
+@pytest.mark.parametrize("period_ms", [1, 10, 30, 100, 1000])
+def test_senders_are_read_on_the_metrics_grid_whatever_the_scenario_samples(period_ms: int) -> None:
+    plan = sampling_schedule.ticks(
+        500 * MS, period_ms * MS, period_ms * MS, [123 * MS], None, 24 * MS
+    )
+    found = [time_ns // MS for time_ns, what in plan if what & GRID]
+    assert found == sorted({*range(0, 501, 24), 123, 500})
 
 
 def test_a_duration_off_every_grid_ends_with_everything() -> None:
@@ -144,7 +153,7 @@ def test_a_link_with_a_trace_stops_and_then_gets_bytes() -> None:
     # Only what changes is sent.
     assert {kind: bytes(data) for kind, data in sent[0].items()} == {4: b"\x01"}
     grants = [struct.unpack("=I", each[link.GRANT_BYTES_ATTRIBUTE])[0] for each in sent[1:]]
-    assert grants == [3 * FRAME_BYTES, 2 * FRAME_BYTES]
+    assert grants == [3 * 1504, 2 * 1504]  # mahimahi's PACKET_SIZE
     assert (granted.granted_frames, recorder.flushes) == (5, 3)
     # What is compared with the kernel at the end has the new setting, and all others.
     values = {each["name"]: each["value"] for each in settings}

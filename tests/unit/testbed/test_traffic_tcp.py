@@ -16,16 +16,16 @@ import pytest
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.errors import ScenarioError
 from orchestrator.kinds.distributions import Counts, Durations, Sizes
-from orchestrator.kinds.traffic import Segment
+from orchestrator.kinds.traffic import TcpSegment
 from orchestrator.kinds.traffic.web import Web
 from orchestrator.planning.plan import plan, start_window_ns
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.protocol.random_quantities import draw, periods
+from orchestrator.protocol.links.random_quantities import draw, periods
 from orchestrator.scenario import load
-from tests.unit import smallest
+from tests.support import smallest
 
 S = 10**9
-SEGMENT = Segment(1448, 66)
+SEGMENT = TcpSegment(1448, 66)
 
 planned = partial(smallest.planned, hosts=2)
 

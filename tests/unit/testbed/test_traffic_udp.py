@@ -13,15 +13,15 @@ import pytest
 
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode import decode
-from orchestrator.decode.output import Output
+from orchestrator.decode.output import OutputFolder
 from orchestrator.errors import ScenarioError
-from orchestrator.planning.estimate import wall_s
+from orchestrator.planning.costs.estimate import wall_s
 from orchestrator.planning.plan import Plan
-from orchestrator.protocol import random_quantities as draws
-from orchestrator.protocol.random_quantities import on_periods
+from orchestrator.protocol.links import random_quantities as draws
+from orchestrator.protocol.links.random_quantities import on_periods
 from orchestrator.testbed.sampling import records
-from orchestrator.testbed.traffic.udp import Arrived, packet_times, random_packet_times
-from tests.unit.smallest import FLOW_LINE, planned
+from orchestrator.testbed.traffic.udp import ArrivalCounter, packet_times, random_packet_times
+from tests.support.smallest import FLOW_LINE, planned
 
 FRAME_BITS = 1514 * 8
 SECOND, BOTTLENECK_BPS = 10**9, 10e6
@@ -145,7 +145,7 @@ def test_pareto_draws_have_their_tail_index() -> None:
 
 
 def test_a_sink_distinguishes_lost_reordered_and_duplicate_packets() -> None:
-    arrived = Arrived()
+    arrived = ArrivalCounter()
     arrived.count([(0, 0, 10), (1, 100, 112), (4, 400, 409), (3, 300, 420), (4, 400, 421)])
     assert arrived.packets == 4
     expected, reordered, duplicates, total, _squares, changes, least, most = arrived.counters()
@@ -163,18 +163,18 @@ def test_counters_and_transfers_are_decoded_as_the_bed_wrote_them(tmp_path: Path
     written.transfer(1, 7, -1, 300)
     written.transfer(0, 9, 30, 200)
     written.close()
-    (row,) = decode.datagrams(Output(tmp_path))
+    (row,) = decode.datagrams(OutputFolder(tmp_path))
     assert (row["time_ns"], row["flow"], row["sent_packets"], row["delay_max_ns"]) == (5, 2, 0, 11)
-    assert decode.transfers(Output(tmp_path)).tolist() == [(0, 9, 30, 200), (1, 7, -1, 300)]
+    assert decode.transfers(OutputFolder(tmp_path)).tolist() == [(0, 9, 30, 200), (1, 7, -1, 300)]
 
 
 def test_a_share_is_of_the_narrowest_link_on_the_path(tmp_path: Path) -> None:
     for group, rate_bps in (("a", 7_600_000), ("b", 9_500_000)):
         run = planned(tmp_path, "{kind: cbr, rate: 95%}", group=group)
         assert run.flows[0].traffic_parameters["rate_bps"] == rate_bps
-    described = Plan("kinds", [run]).describe()["runs"][0]["flows"][0]
-    assert (described["transport"], described["rate_bps"]) == ("udp", 9_500_000)
-    assert described["congestion"] is None
+    described = Plan("kinds", [run]).describe().runs[0].flows[0]
+    assert (described.transport, described.rate_bps) == ("udp", 9_500_000)
+    assert described.congestion is None
 
 
 def test_the_parameters_of_a_udp_flow(tmp_path: Path) -> None:

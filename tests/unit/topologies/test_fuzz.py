@@ -11,7 +11,7 @@ import pytest
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
 from results.drawing import draw
-from tests.unit.scenario.test_fuzz import check_faults, mutilated, outcome
+from tests.support.fuzz import check_faults, mutilated, outcome
 
 TUTORIAL = Path(__file__).parents[3] / "scenarios" / "tutorial"
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from orchestrator.compile.schedule import planned_steps
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.protocol.netem import loss_settings
+from orchestrator.protocol.links.netem import loss_settings
 from orchestrator.scenario import load
 from topologies import dcf
 from topologies.dcf import Attempt, Station

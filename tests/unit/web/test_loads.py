@@ -10,9 +10,9 @@ from urllib.parse import urlencode
 
 import pytest
 
-from results.store import Store
-from results.stored import StoredRun
-from tests.unit.results.experiments import make
+from results.store.store import Store
+from results.store.stored import StoredRun
+from tests.support.experiments import make
 from web import create_app
 
 VARIANTS: list[dict[str, Any]] = [{"flows.a.congestion": name} for name in ("bbr", "cubic")]

@@ -10,10 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from orchestrator.cli import commands
+from results.documents import run_document
 from results.export import export
-from results.metrics import METRICS, Column
+from results.metrics import METRICS, TableColumn
 from results.metrics.base import RunData, Span, metric
-from results.store import Store
+from results.store.store import Store
 from tests.web import synthetic
 from web import create_app
 
@@ -28,7 +29,7 @@ def registered() -> Iterator[None]:
         subject="flow",
         scopes=("run", "flow"),
         title="Number of flows",
-        columns=(Column("tcp", 90, "flows counted"),),
+        columns=(TableColumn("tcp", 90, "flows counted"),),
     )
     def flow_count(data: RunData, flows: Sequence[int], span: Span) -> float | None:
         """Number of flows that the function got."""
@@ -78,7 +79,7 @@ def test_comparisons_show_them(stored: tuple[Path, str]) -> None:
 def test_json_and_exports_have_them(stored: tuple[Path, str], tmp_path: Path) -> None:
     path, run_id = stored
     with Store.open_read_only(path) as store:
-        (document,) = store.document([run_id])["runs"]
+        (document,) = run_document.of_ids(store, [run_id])["runs"]
         export(store.load(run_id), "csv", tmp_path / "run.csv")
     assert document["metrics"]["flow_count"] == 42
     assert [flow["flow_count"] for flow in document["flows"]] == [41, 41]
@@ -117,6 +118,6 @@ def test_the_list_of_runs_shows_them_when_chosen(stored: tuple[Path, str]) -> No
 
 def test_a_column_of_another_scope_is_refused() -> None:
     with pytest.raises(TypeError, match="no values for the table link"):
-        metric("a", unit="1", subject="flow", scopes=("flow",), columns=(Column("link", 1, "a"),))(
-            METRICS["goodput_bps", "run"].function
-        )
+        metric(
+            "a", unit="1", subject="flow", scopes=("flow",), columns=(TableColumn("link", 1, "a"),)
+        )(METRICS["goodput_bps", "run"].function)

@@ -21,7 +21,7 @@ interface Run {
 type Answer = Pick<Answers, "tcp" | "goodput" | "queues">;
 
 const COLOURS = 8;
-const DASHES = 5;
+const DASHES = 8;
 const DRAWN_RUNS = 6;
 const DRAWN_LINES = 12; // more cannot be followed by the eye
 

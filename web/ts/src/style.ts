@@ -1,7 +1,8 @@
 // Colours come from the style sheet, which alone decides between light and dark.
 
 const COLOURS = 8;
-const DASHES = [[], [9, 3], [4, 2], [9, 3, 2, 3], [2, 2]]; // as .d0 to .d4 of style.css
+// As .d0 to .d7 of style.css.
+const DASHES = [[], [9, 3], [4, 2], [9, 3, 2, 3], [2, 2], [12, 2], [6, 2], [12, 2, 2, 2, 2, 2]];
 
 /** Return the value of a custom property such as `--grid`. */
 export function colour(name: string): string {

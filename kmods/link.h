@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * sch_link: what its files share.
+ *
+ * link_qdisc.c     the qdisc: attributes, statistics, classes
+ * link_transmit.c  packets on their way through queue, transmitter and line
+ * link_losses.c    packets that are lost by their numbers
+ * link_sojourn.c   how long packets waited
+ */
+#ifndef LINK_H
+#define LINK_H
+
+#include <linux/netlink.h>
+#include <linux/skbuff.h>
+#include <linux/types.h>
+#include <net/pkt_sched.h>
+#include <net/sch_generic.h>
+
+#include "core/chosen.h"
+#include "core/sojourn.h"
+#include "uapi/pkt_sch_link.h"
+
+struct gnet_dump;
+
+/* Packets to lose by their numbers */
+struct link_losses {
+	struct chosen_place place;
+	u64 lost;
+	__be16 port;			/* 0: any */
+	bool data_only;
+	u32 count;
+	struct chosen_range ranges[];
+};
+
+/* How long packets waited in the queue */
+struct link_sojourn {
+	u64 packets;
+	u64 sum_ns;
+	u64 largest_ns;			/* in the present interval */
+	u64 before_ns;			/* the largest one in the interval before */
+	u64 aggregates;
+	u32 *buckets;			/* SOJOURN_BUCKETS */
+};
+
+struct link_sched_data {
+	struct Qdisc *queue;		/* packets that wait for the transmitter */
+	struct Qdisc *line;		/* takes packets when transmitted, or noop_qdisc */
+	struct sk_buff *first, *last;	/* transmitted, not arrived; in order of arrival */
+	u64 before_last_ns;		/* when the packet before the last one arrives */
+	u64 last_delay_ns;		/* the delay that the last one has */
+	u64 rate_bps;
+	u64 delay_ns;
+	u64 free_ns;			/* when the transmitter has sent what it has begun */
+	u64 rest_bit_ns;		/* left over by the last division, in bit * ns */
+	bool waited;			/* whether a packet waits for the transmitter */
+	bool granted;
+	bool bypass;			/* whether packets pass by the line */
+	bool impairing;			/* whether the line is being given a packet */
+	struct link_losses *losses;	/* packets to lose, NULL until there is a list */
+	u64 earlier_packets;		/* counted by all lists before */
+	u64 earlier_lost;
+	struct sk_buff *partial;	/* by grants: the packet of which a part has been sent */
+	u32 partial_bytes;		/* bytes of it that are left */
+	u64 credit_bytes;		/* of grants */
+	struct link_sojourn sojourn;
+	struct qdisc_watchdog watchdog;
+};
+
+/* What a FIFO would have handed out by now */
+struct link_due {
+	u32 packets;
+	u32 bytes;
+};
+
+/* FIFOs do not look at the clock */
+static inline bool link_is_fifo(const struct Qdisc *queue)
+{
+	return queue->ops == &pfifo_qdisc_ops || queue->ops == &bfifo_qdisc_ops;
+}
+
+/* link_transmit.c */
+int link_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
+struct sk_buff *link_dequeue(struct Qdisc *sch);
+void link_catch_up(struct Qdisc *sch, u64 now_ns);
+void link_set_rate(struct link_sched_data *q, u64 rate_bps, u64 now_ns);
+void link_set_granted(struct Qdisc *sch, bool granted, u64 now_ns);
+void link_grant(struct link_sched_data *q, u32 bytes);
+struct link_due link_due(const struct link_sched_data *q, u64 now_ns);
+void link_drop_all(struct link_sched_data *q);
+
+/* link_losses.c */
+struct link_losses *link_losses_new(const struct nlattr *ranges, u16 port, bool data_only,
+				    struct netlink_ext_ack *extack);
+bool link_losses_choose(struct link_losses *losses, const struct sk_buff *skb);
+int link_losses_dump(const struct link_losses *losses, struct sk_buff *skb);
+
+/* link_sojourn.c */
+int link_sojourn_init(struct link_sojourn *sojourn);
+void link_sojourn_begin(struct link_sojourn *sojourn, struct sk_buff *skb, u64 now_ns);
+void link_sojourn_end(struct link_sojourn *sojourn, const struct sk_buff *skb, u64 now_ns);
+void link_sojourn_new_interval(struct link_sojourn *sojourn);
+int link_sojourn_dump(const struct link_sojourn *sojourn, struct sk_buff *skb);
+
+#endif /* LINK_H */

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * sch_link: packets on their way through queue, transmitter and line.
+ *
+ * The queue is asked for a packet exactly when the transmitter is free, so an AQM measures what a
+ * router's would. A FIFO does not look at the clock, so it may be asked later: each packet costs
+ * one timer instead of two. A packet is then taken as transmitted when it would have been, before
+ * anything else happens to the queue. Late timers of a slow machine therefore cost no capacity.
+ */
+
+#include <linux/if_ether.h>
+#include <linux/kernel.h>
+#include <linux/ktime.h>
+#include <linux/math64.h>
+#include <linux/skbuff.h>
+#include <net/pkt_sched.h>
+#include <net/sch_generic.h>
+#include <net/sock.h>
+
+#include "link.h"
+
+#define LINK_TUN_HLEN	4	/* struct tun_pi of include/uapi/linux/if_tun.h */
+
+struct link_skb_cb {
+	u64 arrives_ns;
+};
+
+static struct link_skb_cb *link_cb(struct sk_buff *skb)
+{
+	qdisc_cb_private_validate(skb, sizeof(struct link_skb_cb));
+	return (struct link_skb_cb *)qdisc_skb_cb(skb)->data;
+}
+
+/* Return how long that many bit * ns take at a rate, and what the division leaves over. */
+static u64 link_transmission_ns(u64 bit_ns, u64 rate_bps, u64 *rest_bit_ns)
+{
+	if (!rate_bps)
+		return 0;
+	return div64_u64_rem(bit_ns, rate_bps, rest_bit_ns);
+}
+
+static u64 link_bit_ns(const struct sk_buff *skb)
+{
+	return (u64)qdisc_pkt_len(skb) * BITS_PER_BYTE * NSEC_PER_SEC;
+}
+
+/* Put a packet on its way whose transmission ends then. */
+static void link_put(struct link_sched_data *q, struct sk_buff *skb, u64 sent_ns)
+{
+	u64 arrives_ns = sent_ns + q->delay_ns;
+
+	q->before_last_ns = q->last ? link_cb(q->last)->arrives_ns : 0;
+	q->last_delay_ns = q->delay_ns;
+	link_cb(skb)->arrives_ns = max(arrives_ns, q->before_last_ns);
+	skb->next = NULL;
+	if (q->last)
+		q->last->next = skb;
+	else
+		q->first = skb;
+	q->last = skb;
+}
+
+static struct sk_buff *link_take(struct link_sched_data *q)
+{
+	struct sk_buff *skb = q->first;
+
+	q->first = skb->next;
+	if (!q->first)
+		q->last = NULL;
+	skb_mark_not_on_list(skb);
+	return skb;
+}
+
+/* RED begins a time of idleness when it is asked in vain. */
+static void link_note_empty(struct link_sched_data *q)
+{
+	if (!q->queue->q.qlen && !link_is_fifo(q->queue))
+		q->queue->dequeue(q->queue);
+}
+
+/* Take the next packet out of the queue, whose transmission begins then. */
+static struct sk_buff *link_next(struct Qdisc *sch, u64 begins_ns)
+{
+	struct link_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *skb = q->queue->dequeue(q->queue);
+
+	if (!skb)
+		return NULL;
+	qdisc_bstats_update(sch, skb);
+	link_sojourn_end(&q->sojourn, skb, begins_ns);
+	link_note_empty(q);
+	return skb;
+}
+
+/* Begin all transmissions by the rate that are due. */
+static void link_transmit_by_rate(struct Qdisc *sch, u64 now_ns)
+{
+	struct link_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *skb;
+
+	while (q->queue->q.qlen && q->free_ns <= now_ns) {
+		if (!q->waited) {
+			q->free_ns = now_ns;
+			q->rest_bit_ns = 0;
+		}
+		skb = link_next(sch, q->free_ns);
+		if (!skb) {	/* the queue holds it back, as fq does: its own timer comes */
+			q->waited = false;
+			return;
+		}
+		q->waited = true;
+		q->free_ns += link_transmission_ns(link_bit_ns(skb) + q->rest_bit_ns, q->rate_bps,
+						   &q->rest_bit_ns);
+		link_put(q, skb, q->free_ns);
+	}
+	q->waited = q->queue->q.qlen > 0;
+}
+
+/* Grants count a packet as mahimahi does: with the header of TUN instead of Ethernet's. */
+static unsigned int link_granted_bytes(const struct sk_buff *skb)
+{
+	return qdisc_pkt_len(skb) - ETH_HLEN + LINK_TUN_HLEN;
+}
+
+static void link_transmit_by_grants(struct Qdisc *sch, u64 now_ns)
+{
+	struct link_sched_data *q = qdisc_priv(sch);
+
+	while (q->credit_bytes) {
+		u32 bytes;
+
+		if (!q->partial) {
+			q->partial = q->queue->q.qlen ? link_next(sch, now_ns) : NULL;
+			if (!q->partial) {
+				q->credit_bytes = 0;
+				return;
+			}
+			q->partial_bytes = link_granted_bytes(q->partial);
+		}
+		bytes = min_t(u64, q->credit_bytes, q->partial_bytes);
+		q->credit_bytes -= bytes;
+		q->partial_bytes -= bytes;
+		if (!q->partial_bytes) {
+			link_put(q, q->partial, now_ns);
+			q->partial = NULL;
+		}
+	}
+}
+
+/* Begin all transmissions that are due. */
+void link_catch_up(struct Qdisc *sch, u64 now_ns)
+{
+	struct link_sched_data *q = qdisc_priv(sch);
+
+	if (q->granted)
+		link_transmit_by_grants(sch, now_ns);
+	else
+		link_transmit_by_rate(sch, now_ns);
+}
+
+/* Return what link_transmit_by_rate() would take out of a FIFO now, and leave it there. */
+struct link_due link_due(const struct link_sched_data *q, u64 now_ns)
+{
+	u64 free_ns = q->free_ns, rest_bit_ns = q->rest_bit_ns;
+	struct link_due due = {};
+	const struct sk_buff *skb;
+
+	if (!q->waited || q->granted || !link_is_fifo(q->queue))
+		return due;
+	for (skb = q->queue->q.head; skb && free_ns <= now_ns; skb = skb->next) {
+		due.packets++;
+		due.bytes += qdisc_pkt_len(skb);
+		free_ns += link_transmission_ns(link_bit_ns(skb) + rest_bit_ns, q->rate_bps,
+						&rest_bit_ns);
+	}
+	return due;
+}
+
+int link_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+{
+	struct link_sched_data *q = qdisc_priv(sch);
+	unsigned int bytes = qdisc_pkt_len(skb);
+	int result;
+
+	/*
+	 * The link begins outside the sender's host. So a waiting packet does not hold its socket
+	 * back (TCP small queues), and no queue sees which socket it came from.
+	 */
+	skb_orphan(skb);
+	if (unlikely(q->impairing)) {
+		/* netem gives the root what it has duplicated: that has been transmitted. */
+		result = qdisc_enqueue(skb, q->line, to_free);
+	} else {
+		u64 now_ns = ktime_get_ns();
+
+		/* What should have left by now makes room first. */
+		if (q->waited && !q->granted)
+			link_transmit_by_rate(sch, now_ns);
+		link_sojourn_begin(&q->sojourn, skb, now_ns);
+		result = qdisc_enqueue(skb, q->queue, to_free);
+		/* A packet ends the idleness also when RED drops it. */
+		if (unlikely(result != NET_XMIT_SUCCESS))
+			link_note_empty(q);
+	}
+	if (result != NET_XMIT_SUCCESS) {
+		if (net_xmit_drop_count(result))
+			qdisc_qstats_drop(sch);
+		return result;
+	}
+	sch->qstats.backlog += bytes;
+	sch->q.qlen++;
+	return NET_XMIT_SUCCESS;
+}
+
+/* Give a transmitted packet to the line, which may lose it. */
+static void link_impair(struct Qdisc *sch, struct sk_buff *skb, struct sk_buff **to_free)
+{
+	struct link_sched_data *q = qdisc_priv(sch);
+	unsigned int bytes = qdisc_pkt_len(skb);
+	int result;
+
+	q->impairing = true;
+	result = qdisc_enqueue(skb, q->line, to_free);
+	q->impairing = false;
+	if (result == NET_XMIT_SUCCESS)
+		return;
+	if (net_xmit_drop_count(result))
+		qdisc_qstats_drop(sch);
+	sch->qstats.backlog -= bytes;
+	sch->q.qlen--;
+}
+
+/* Lose a transmitted packet because of its number. */
+static void link_lose(struct Qdisc *sch, struct sk_buff *skb, struct sk_buff **to_free)
+{
+	qdisc_qstats_backlog_dec(sch, skb);
+	sch->q.qlen--;
+	qdisc_drop(skb, sch, to_free);
+}
+
+/* Return the next packet that has arrived. */
+static struct sk_buff *link_arrived(struct Qdisc *sch, u64 now_ns)
+{
+	struct link_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *skb = NULL, *to_free = NULL;
+
+	while (!skb && q->first && link_cb(q->first)->arrives_ns <= now_ns) {
+		skb = link_take(q);
+		if (q->bypass)
+			break;
+		if (link_losses_choose(q->losses, skb)) {
+			link_lose(sch, skb, &to_free);
+			skb = NULL;
+		} else if (q->line != &noop_qdisc) {
+			link_impair(sch, skb, &to_free);
+			skb = NULL;
+		}
+	}
+	if (unlikely(to_free))
+		kfree_skb_list_reason(to_free, SKB_DROP_REASON_QDISC_DROP);
+	if (!skb && q->line->q.qlen)
+		skb = q->line->dequeue(q->line);
+	return skb;
+}
+
+struct sk_buff *link_dequeue(struct Qdisc *sch)
+{
+	struct link_sched_data *q = qdisc_priv(sch);
+	u64 now_ns = ktime_get_ns(), next_ns = U64_MAX;
+	struct sk_buff *skb;
+
+	link_catch_up(sch, now_ns);
+	skb = link_arrived(sch, now_ns);
+	if (skb) {
+		qdisc_qstats_backlog_dec(sch, skb);
+		sch->q.qlen--;
+		return skb;
+	}
+	if (q->first)
+		next_ns = link_cb(q->first)->arrives_ns;
+	if (q->waited && !q->granted && !link_is_fifo(q->queue))
+		next_ns = min(next_ns, q->free_ns);
+	if (next_ns != U64_MAX)
+		qdisc_watchdog_schedule_ns(&q->watchdog, next_ns);
+	return NULL;
+}
+
+/*
+ * Change the rate. The packet in transmission, if any, is the last one on its way: its rest has
+ * the new rate, and it keeps its delay.
+ */
+void link_set_rate(struct link_sched_data *q, u64 rate_bps, u64 now_ns)
+{
+	u64 left_ns = q->free_ns > now_ns ? q->free_ns - now_ns : 0;
+	u64 bit_ns = left_ns * q->rate_bps;
+
+	q->rate_bps = rate_bps;
+	q->rest_bit_ns = 0;
+	if (!left_ns || q->granted || !q->last)
+		return;
+	q->free_ns = now_ns + link_transmission_ns(bit_ns, rate_bps, &q->rest_bit_ns);
+	link_cb(q->last)->arrives_ns = max(q->free_ns + q->last_delay_ns, q->before_last_ns);
+}
+
+/* Transmit by grants from now on, or by the rate. What is in transmission ends as it would have. */
+void link_set_granted(struct Qdisc *sch, bool granted, u64 now_ns)
+{
+	struct link_sched_data *q = qdisc_priv(sch);
+
+	if (q->granted == granted)
+		return;
+	q->granted = granted;
+	q->free_ns = 0;
+	q->rest_bit_ns = 0;
+	q->credit_bytes = 0;
+	q->waited = false;
+	if (q->partial) {
+		link_put(q, q->partial, now_ns);
+		q->partial = NULL;
+	}
+}
+
+/* Let bytes leave, if packets wait. */
+void link_grant(struct link_sched_data *q, u32 bytes)
+{
+	if (q->partial || q->queue->q.qlen)
+		q->credit_bytes += bytes;
+}
+
+/* Free all packets that have left the queue and not arrived. */
+void link_drop_all(struct link_sched_data *q)
+{
+	rtnl_kfree_skbs(q->first, q->last);
+	rtnl_kfree_skbs(q->partial, q->partial);
+	q->first = NULL;
+	q->last = NULL;
+	q->partial = NULL;
+	q->free_ns = 0;
+	q->rest_bit_ns = 0;
+	q->credit_bytes = 0;
+	q->waited = false;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * The netlink interface of sch_link: attributes, statistics.
+ *
+ * orchestrator/protocol/links/link.py has the same numbers for the test bed.
+ */
+#ifndef _UAPI_PKT_SCH_LINK_H
+#define _UAPI_PKT_SCH_LINK_H
+
+#include <linux/types.h>
+
+/* Raised whenever a packet may arrive at another time than before */
+#define TC_LINK_MODEL		3
+
+#define TC_LINK_RATE_MAX_BPS	100000000000ULL
+#define TC_LINK_DELAY_MAX_NS	3600000000000ULL
+#define TC_LINK_LOSSES_MAX	256	/* ranges: an answer has room for so many */
+
+/* Minor numbers of the classes */
+enum {
+	TC_LINK_QUEUE = 1,	/* packets that wait for their transmission */
+	TC_LINK_LINE = 2,	/* takes packets at the end of their transmission */
+};
+
+/* In TCA_OPTIONS, which must have NLA_F_NESTED */
+enum {
+	TCA_LINK_UNSPEC,
+	TCA_LINK_MODEL,		/* u32, TC_LINK_MODEL; a request may name the expected one */
+	TCA_LINK_RATE_BPS,	/* u64, bit/s; 0 transmits in no time */
+	TCA_LINK_DELAY_NS,	/* u64, propagation delay */
+	TCA_LINK_GRANTED,	/* u8, 1: transmit by grants; 0: by the rate */
+	TCA_LINK_GRANT_BYTES,	/* u32, one more grant */
+	TCA_LINK_BYPASS,	/* u8, 1: packets pass by the line, as if there were none */
+	TCA_LINK_PAD,
+	TCA_LINK_LOSSES,	/* struct tc_link_range[], packets to lose; counts anew */
+	TCA_LINK_LOSSES_PORT,	/* u16, of the packets that count; 0: of any */
+	TCA_LINK_LOSSES_DATA,	/* u8, 1: only packets with payload count; 0: all */
+	TCA_LINK_INTERVAL,	/* u8, 1: begin an interval of the largest sojourn time */
+	__TCA_LINK_MAX
+};
+
+#define TCA_LINK_MAX		(__TCA_LINK_MAX - 1)
+
+/* Packets by their numbers, from 1 on; both ends are included */
+struct tc_link_range {
+	__u32	first;
+	__u32	last;
+};
+
+/*
+ * TCA_STATS_APP of the qdisc. A FIFO is asked for its packets late, see
+ * sch_link. So its own counters may be those of before; these are those of now.
+ */
+struct tc_link_xstats {
+	__u64	sent_bytes;		/* of packets whose transmission has begun */
+	__u64	sent_packets;
+	__u64	queue_bytes;		/* left the queue, since that qdisc was made */
+	__u64	queue_packets;
+	__u32	queue_backlog;		/* bytes that wait */
+	__u32	queue_qlen;		/* packets that wait */
+	__u64	line_drops;		/* by the line, and packets lost by their numbers */
+	__u64	losses_packets;		/* counted since the present list was set */
+	__u64	losses_lost;		/* of these */
+	__u64	losses_earlier_packets;	/* counted by all lists before */
+	__u64	losses_earlier_lost;
+};
+
+/*
+ * In TCA_STATS_APP of the class TC_LINK_QUEUE: how long packets waited, from the
+ * enqueueing to the begin of the transmission. Only packets that were transmitted
+ * count. All are since the qdisc was made, but for the largest times.
+ */
+enum {
+	TCA_LINK_SOJOURN_UNSPEC,
+	TCA_LINK_SOJOURN_PAD,
+	TCA_LINK_SOJOURN_PACKETS,	/* u64 */
+	TCA_LINK_SOJOURN_SUM_NS,	/* u64 */
+	TCA_LINK_SOJOURN_LARGEST_NS,	/* u64, since the interval began */
+	TCA_LINK_SOJOURN_BEFORE_NS,	/* u64, the largest one in the interval before */
+	TCA_LINK_SOJOURN_AGGREGATES,	/* u64, GSO packets: a queue may split them, then
+					 * the times of the parts are unknown
+					 */
+	TCA_LINK_SOJOURN_BUCKETS,	/* struct tc_link_bucket[], without empty ones */
+	__TCA_LINK_SOJOURN_MAX
+};
+
+#define TCA_LINK_SOJOURN_MAX	(__TCA_LINK_SOJOURN_MAX - 1)
+
+/*
+ * A bucket of the histogram. Times are in units of 8 ns. Bucket i < 128 has the
+ * time i. From there on each octave has 64 buckets of equal width: with
+ * shift = i / 64 - 1, bucket i begins at (i % 64 + 64) << shift and is 1 << shift
+ * wide. The last one has all longer times, too.
+ */
+struct tc_link_bucket {
+	__u32	index;
+	__u32	packets;		/* modulo 2^32 */
+};
+
+#define TC_LINK_BUCKET_UNIT_NS	8
+#define TC_LINK_BUCKETS		1984
+
+#endif /* _UAPI_PKT_SCH_LINK_H */

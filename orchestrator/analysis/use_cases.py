@@ -1,0 +1,242 @@
+"""The use cases of the command line for Python and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from orchestrator import backends
+from orchestrator.analysis.picture import Picture
+from orchestrator.analysis.progress_bar import ProgressBar
+from orchestrator.application import events, repeating
+from orchestrator.application import run as running
+from orchestrator.application.executor import LOCAL, choose
+from orchestrator.application.making_runs import RunSettings
+from orchestrator.application.outcomes import SuiteResult
+from orchestrator.application.report import write as reporting
+from orchestrator.application.report.section_figures import ReportSelection
+from orchestrator.application.scenarios import plan as planning
+from orchestrator.application.stored import export as exporting
+from orchestrator.application.stored import judge as judging
+from orchestrator.application.stored import merge as merging
+from orchestrator.application.stored import plot as plotting
+from orchestrator.reproduction import reproduce as reproducing
+from orchestrator.reproduction.reproduce import ReproductionRequest, ReproductionResult
+from results import DEFAULT_DB
+from results.claims import claim_folders
+
+if TYPE_CHECKING:
+    from orchestrator.application.scenarios.plan import PlannedScenario
+    from orchestrator.application.stored.export import ExportedFiles
+    from orchestrator.application.stored.judge import JudgedAgain
+    from orchestrator.application.stored.merge import MergedStores
+    from results.claims.stated.model import Length
+
+Listener = events.Listener
+
+
+@dataclass(frozen=True)
+class VerifiedRuns:
+    """Runs that were made again, and how their digests compare with those of the stored ones."""
+
+    ids: Sequence[str]
+    compared: Sequence[events.DigestCompared]
+
+    @property
+    def same(self) -> bool:
+        """Whether all digests are equal."""
+        return bool(self.compared) and all(each.equal for each in self.compared)
+
+
+def run(
+    *files: str | Path,
+    db: str | Path = DEFAULT_DB,
+    jobs: int = 1,
+    overrides: Sequence[str] = (),
+    repetitions: int | None = None,
+    reduced: bool = False,
+    resume: bool = True,
+    backend: str = backends.DEFAULT,
+    executor: str = LOCAL,
+    listener: Listener | None = None,
+) -> SuiteResult:
+    """Run scenario files, store the runs, and return what became of them.
+
+    Unlike the command, ``resume`` uses what is stored with equal content by default, so that a
+    notebook can be executed again. The other arguments are the options of ``orchestrator run``.
+    ``listener`` is called with the events of ``orchestrator.application.events``; by default they
+    move a progress bar.
+
+    Raises:
+        ScenarioError: a file is not valid.
+        UsageError: an argument is not valid.
+    """
+    changed = repeating.with_repetitions(overrides, repetitions)
+    request = running.ScenarioRequest(tuple(map(Path, files)), changed, reduced, resume)
+    settings = _settings(db, backend, executor, jobs)
+    return running.run_scenarios(request, settings, listener or ProgressBar())
+
+
+def verify(
+    what: str,
+    *,
+    db: str | Path = DEFAULT_DB,
+    jobs: int = 1,
+    backend: str = backends.DEFAULT,
+    executor: str = LOCAL,
+    listener: Listener | None = None,
+) -> VerifiedRuns:
+    """Make a stored run again, or all of an experiment, and compare the digests.
+
+    Raises:
+        UsageError: there is no such run that could be equal to the bit.
+    """
+    show = listener or ProgressBar()
+    compared: list[events.DigestCompared] = []
+
+    def listen(event: events.Event) -> None:
+        if isinstance(event, events.DigestCompared):
+            compared.append(event)
+        show(event)
+
+    ended = running.verify(what, _settings(db, backend, executor, jobs), listen)
+    return VerifiedRuns(tuple(ended.ids), tuple(compared))
+
+
+def reproduce(
+    *targets: str,
+    length: Length = "quick",
+    most: int | None = None,
+    causes: bool = False,
+    claims: str | Path | None = None,
+    db: str | Path = DEFAULT_DB,
+    jobs: int = 1,
+    executor: str = LOCAL,
+    listener: Listener | None = None,
+) -> ReproductionResult:
+    """Test what papers state, such as ``"westwoodplus:W3"``; make the runs that are missing.
+
+    ``claims`` is the folder of the papers' claims; by default that of this program.
+
+    Raises:
+        UsageError: there is no such paper, claim or statement.
+    """
+    folder = claim_folders.folder() if claims is None else Path(claims)
+    request = ReproductionRequest(targets, length, most, causes, folder)
+    prepared = reproducing.prepare(request)
+    settings = _settings(db, backends.DEFAULT, executor, jobs)
+    return reproducing.reproduce(prepared, settings, listener or ProgressBar())
+
+
+def plan(
+    file: str | Path,
+    *,
+    db: str | Path = DEFAULT_DB,
+    overrides: Sequence[str] = (),
+    repetitions: int | None = None,
+    reduced: bool = False,
+) -> PlannedScenario:
+    """Return the runs of a scenario, with estimates of wall time by the earlier runs of ``db``.
+
+    Raises:
+        ScenarioError: the file is not valid.
+        UsageError: it has no reduced form.
+    """
+    changed = repeating.with_repetitions(overrides, repetitions)
+    return planning.plan(planning.PlanRequest(Path(file), changed, reduced), Path(db))
+
+
+def judge(
+    *runs: str, every: bool = False, db: str | Path = DEFAULT_DB, listener: Listener | None = None
+) -> JudgedAgain:
+    """Judge stored runs again, or ``every`` one, by the checks of this program.
+
+    Raises:
+        UsageError: there is no such run.
+    """
+    request = judging.JudgeRequest(runs, every)
+    return judging.judge(request, Path(db), listener or ProgressBar())
+
+
+def export(
+    what: str,
+    output: str | Path,
+    *,
+    form: str | None = None,
+    licence: str | None = None,
+    force: bool = False,
+    db: str | Path = DEFAULT_DB,
+    listener: Listener | None = None,
+) -> ExportedFiles:
+    """Write a stored run with all samples, or an experiment's metrics, to files.
+
+    ``form`` is the name of a format; by default it is the extension of the output. The formats are
+    those of ``orchestrator export``.
+
+    Raises:
+        UsageError: there is no such format, run or experiment, or a file exists.
+    """
+    request = exporting.ExportRequest(what, Path(output), form, licence, force)
+    return exporting.export(request, Path(db), listener or ProgressBar())
+
+
+def plot(
+    kind: str,
+    what: str,
+    *,
+    form: str = "svg",
+    db: str | Path = DEFAULT_DB,
+    listener: Listener | None = None,
+    **keys: Any,
+) -> Picture:
+    """Draw a figure of an experiment or a run; a notebook shows it.
+
+    ``keys`` are those of the kind in a scenario's ``figures``, such as ``metric="goodput_bps"``.
+
+    Raises:
+        UsageError: there is no such kind, key, run or experiment, or a value is missing.
+    """
+    request = plotting.PlotRequest(plotting.figure_of(kind, form, keys), what)
+    return Picture(plotting.plot(request, Path(db), listener or ProgressBar()))
+
+
+def report(
+    *experiments: str,
+    folder: str | Path,
+    metrics: Sequence[str] = (),
+    where: Sequence[str] = (),
+    flows: Sequence[str] = (),
+    by: str | None = None,
+    force: bool = False,
+    db: str | Path = DEFAULT_DB,
+    listener: Listener | None = None,
+) -> Sequence[Path]:
+    """Write a report of experiments as HTML and PDF into a folder, and return its files.
+
+    The other arguments are the options of ``orchestrator report``.
+
+    Raises:
+        UsageError: there is no such experiment, axis, flow entry or metric, or a file exists.
+    """
+    selection = ReportSelection(tuple(metrics), tuple(where), tuple(flows), by)
+    request = reporting.ReportRequest(experiments, Path(folder), selection, force)
+    return reporting.report(request, Path(db), listener or ProgressBar())
+
+
+def merge(
+    *stores: str | Path, db: str | Path = DEFAULT_DB, listener: Listener | None = None
+) -> MergedStores:
+    """Take all runs of other results databases into ``db``.
+
+    Raises:
+        UsageError: none is named, or one has another run with the id of one.
+        StoreError: one is no store, or is damaged.
+    """
+    return merging.merge(tuple(map(Path, stores)), Path(db), listener or ProgressBar())
+
+
+def _settings(db: str | Path, backend: str, executor: str, jobs: int) -> RunSettings:
+    backends.require_known(backend)
+    return RunSettings(Path(db), backend, choose(executor, backend, jobs, (None, None, None)))

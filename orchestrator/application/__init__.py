@@ -1,0 +1,1 @@
+"""Use cases: what the command line, notebooks and tests ask for, without a terminal."""

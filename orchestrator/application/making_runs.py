@@ -1,0 +1,141 @@
+"""Makes the runs of plans, and leaves out what is stored already."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator import backends
+from orchestrator.application import estimates, stored_plans
+from orchestrator.application.events import (
+    Listener,
+    Preparing,
+    RunProgressed,
+    RunsBegun,
+    RunsEnded,
+    RunsStored,
+    Waiting,
+    notices,
+)
+from orchestrator.backends.contract import BackendOptions
+from orchestrator.backends.guest import Guest
+from orchestrator.errors import StoreError, UsageError
+from orchestrator.execution.runner import run_plan
+from orchestrator.files.temporary import RUN_FOLDER, remove_abandoned, temporary_root
+from results.store.store import Store
+
+if TYPE_CHECKING:
+    from orchestrator.application.executor import Executor
+    from orchestrator.backends.contract import Backend
+    from orchestrator.execution.runner import Progress
+    from orchestrator.planning.costs.learning import Estimator
+    from orchestrator.planning.plan import Plan
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How runs are made, whatever they are of: where they are stored, and what they run on.
+
+    ``timeout_s`` limits the wall time of each run; by default it depends on the run's estimate.
+    """
+
+    db: Path
+    backend: str
+    executor: Executor
+    unconfined: bool = False
+    timeout_s: float | None = None
+
+
+Check = Callable[["Backend"], None]
+"""Raises UsageError where a back end cannot make the runs."""
+
+
+def make_runs(
+    planned: Plan,
+    resume: bool,
+    settings: RunSettings,
+    listener: Listener,
+    check: Check = lambda _backend: None,
+) -> list[str]:
+    """Make the runs of a plan and return their ids, including those that were stored already.
+
+    ``resume`` uses what is stored with equal content. ``check`` is as in :func:`execute`.
+    """
+    if not (resume and settings.db.exists()):
+        if settings.db.exists():
+            _tell_what_is_stored_twice(planned, settings, listener)
+        return execute(planned, settings, listener, check=check)
+
+    # It is migrated now: runs are added to it anyway.
+    with Store.open_existing(settings.db, notices(listener)) as store:
+        rest = stored_plans.remaining(planned, store, settings.backend)
+    total, left = len(planned.runs), len(rest.plan.runs)
+    listener(RunsStored(total - left, total, resumed=True))
+    if rest.plan.runs:
+        return rest.complete(execute(rest.plan, settings, listener, check=check))
+    remove_abandoned(temporary_root(), RUN_FOLDER)  # as a run would
+    return rest.complete([])
+
+
+def _tell_what_is_stored_twice(planned: Plan, settings: RunSettings, listener: Listener) -> None:
+    """Tell how many of the runs are stored already, and are made again."""
+    with Store.open_read_only(settings.db) as store:
+        stored = sum(stored_plans.stored(planned, store, settings.backend))
+    if stored:
+        listener(RunsStored(stored, len(planned.runs), resumed=False))
+
+
+def execute(
+    plan: Plan,
+    settings: RunSettings,
+    listener: Listener,
+    again: bool = False,
+    check: Check = lambda _backend: None,
+) -> list[str]:
+    """Make every run of a plan and return their ids.
+
+    ``again`` requires a back end on which equal runs give equal digests. ``check`` is called with
+    the back end before anything runs, and raises where the runs cannot be made.
+    """
+
+    def preparing(step: str, fraction: float | None) -> None:
+        listener(Preparing(step, fraction))
+
+    executor = settings.executor
+    options = BackendOptions(preparing, settings.unconfined, executor.local_jobs)
+    backend = backends.make(settings.backend, options)
+    if again and not backend.traits.reproducible:
+        raise UsageError(f"--verify: runs on the back end {backend.name} are not bit-identical")
+    check(backend)
+    run_options = executor.run_options(settings.db, backend, settings.timeout_s, notices(listener))
+    listener(RunsBegun(plan, executor.local_jobs or None))
+
+    def meanwhile() -> None:
+        listener(Waiting(lambda: _estimator(settings.db, backend)))
+
+    ids = run_plan(plan, replace(run_options, meanwhile=meanwhile), _Observer(listener))
+    listener(RunsEnded())
+    return ids
+
+
+@dataclass(frozen=True)
+class _Observer:
+    """Passes the runner's progress on."""
+
+    listener: Listener
+
+    def progress(self, progress: Progress) -> None:
+        """Pass on the progress of a run."""
+        self.listener(RunProgressed(progress))
+
+
+def _estimator(db: Path, backend: Backend) -> Estimator | None:
+    """Return what estimates runs by earlier ones of the store, as ``plan`` does."""
+    if isinstance(backend, Guest):  # runs of others take real time
+        # A store that cannot be read must not end runs that go on: only an estimate needs it here.
+        with contextlib.suppress(StoreError):
+            return estimates.estimator(db, backend.kernel)
+    return None

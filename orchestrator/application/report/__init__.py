@@ -1,0 +1,1 @@
+"""Reports of experiments: sections, tables and figures, written as HTML and PDF."""

@@ -1,0 +1,1 @@
+"""Use cases about scenarios before they run: check them, plan them."""

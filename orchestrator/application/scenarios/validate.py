@@ -1,0 +1,69 @@
+"""Checks scenario files and their reduced forms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from orchestrator.application.events import Listener, ScenarioForm, ScenarioValid
+from orchestrator.application.scenarios import drawable
+from orchestrator.errors import Fault, ScenarioError, UsageError
+from orchestrator.planning.plan import plan
+from orchestrator.scenario import load
+
+
+@dataclass(frozen=True)
+class ValidationRequest:
+    """Scenario files, ``overrides`` as of ``--set``, and whether only reduced forms are meant."""
+
+    files: Sequence[Path]
+    overrides: Sequence[str] = ()
+    reduced: bool = False
+
+
+def validate(request: ValidationRequest, listener: Listener) -> None:
+    """Check all files, each in both of its forms; tell the listener which of them are valid.
+
+    Raises:
+        ScenarioError: with the faults of all files.
+        UsageError: a file has no reduced form, and only that is asked for.
+    """
+    faults: list[Fault] = []
+    for file in request.files:
+        forms: list[ScenarioForm] = []
+        own_faults: dict[Fault, None] = {}  # in order, and each once; a list would take minutes
+        for reduced in (True,) if request.reduced else (False, True):
+            try:
+                forms += _form(file, request, reduced)
+            except ScenarioError as error:
+                word = "in its reduced form: " if reduced and not request.reduced else ""
+                new = [fault for fault in error.faults if fault not in own_faults]
+                own_faults.update(
+                    (replace(fault, message=word + fault.message), None) for fault in new
+                )
+        faults += own_faults
+        if not own_faults:
+            listener(ScenarioValid(file, forms))
+    if faults:
+        raise ScenarioError(faults)
+
+
+def _form(file: Path, request: ValidationRequest, reduced: bool) -> list[ScenarioForm]:
+    """Return a form of a scenario; nothing when it has no reduced form and need not have one.
+
+    Raises:
+        ScenarioError: the form is not valid.
+        UsageError: the scenario has no reduced form, and only that is asked for.
+    """
+    try:
+        loaded = load(file, request.overrides, reduced)
+        planned = plan(loaded)
+        drawable.require(loaded, planned)
+    except ScenarioError:
+        raise
+    except UsageError:
+        if request.reduced:
+            raise
+        return []
+    return [ScenarioForm(len(planned.runs), planned.counts, reduced)]

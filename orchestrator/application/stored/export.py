@@ -1,0 +1,102 @@
+"""Writes a stored run or an experiment to files: CSV, JSON, Parquet, MATLAB, RO-Crate and so on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from orchestrator.application import experiments
+from orchestrator.application.events import Listener, notices
+from orchestrator.application.stored import crate_export
+from orchestrator.errors import UsageError
+from results.crate import crate_files as crate
+from results.export import FORMATS, no_samples
+from results.export import export as export_run
+from results.store.store import Store
+from results.tables import experiment_table
+
+
+@dataclass(frozen=True)
+class ExportRequest:
+    """What is exported, and where to.
+
+    ``what`` is a run, an experiment or a scenario file. ``form`` is the name of a format; by
+    default it is the extension of the output. ``licence`` is that of a crate's data. ``force``
+    overwrites files.
+    """
+
+    what: str
+    output: Path
+    form: str | None = None
+    licence: str | None = None
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class ExportedFiles:
+    """The files that were written, and the exit status: 2 if a figure could not be drawn.
+
+    ``without_samples`` says why the file of a run has no samples; empty where it has them.
+    """
+
+    files: Sequence[Path]
+    status: int = 0
+    without_samples: str = ""
+
+
+def export(request: ExportRequest, db: Path, listener: Listener) -> ExportedFiles:
+    """Write a stored run with all samples, or an experiment's metrics.
+
+    Raises:
+        UsageError: there is no such format, run or experiment, or a file exists.
+        StoreError: the store cannot be read.
+    """
+    form = _form(request)
+    with Store.open_read_only(db) as store:
+        whole = experiments.is_experiment(store, request.what)
+        if form == crate.NAME:
+            source = (
+                experiments.find(store, request.what, notices(listener)) if whole else request.what
+            )
+            status = crate_export.export(
+                store, source, request.output, request.licence, request.force, listener
+            )
+            return ExportedFiles([request.output], status)
+        if whole:
+            _export_experiment(store, request, form, listener)
+            return ExportedFiles([request.output])
+        stored = store.load(request.what)
+        files = export_run(stored, form, request.output, request.force)
+        return ExportedFiles(files, without_samples=no_samples(stored))
+
+
+def _form(request: ExportRequest) -> str:
+    """Return the name of the format.
+
+    Raises:
+        UsageError: there is no such format, or it does not fit the output or the licence.
+    """
+    name, output = request.form, request.output
+    chosen = output.name.removesuffix(".gz").rpartition(".")[2] if name is None else name
+    if chosen == "ro-crate":  # as RO-Crate itself is spelt
+        chosen = crate.NAME
+    valid = sorted({*FORMATS, *experiment_table.WRITERS, crate.NAME})
+    if chosen not in valid:
+        wrong = f"--format {name}" if name is not None else f"{output}: its suffix is no format"
+        raise UsageError(f"{wrong}: choose one of {', '.join(valid)} with --format")
+    if request.licence is not None and chosen != crate.NAME:
+        raise UsageError(f"--license: it is for --format {crate.NAME}")
+    if chosen != crate.NAME and output.is_dir():
+        raise UsageError(f"-o {output}: it is a folder; give a file")
+    return chosen
+
+
+def _export_experiment(store: Store, request: ExportRequest, form: str, listener: Listener) -> None:
+    experiment = experiments.find(store, request.what, notices(listener))
+    if form not in experiment_table.WRITERS:
+        raise UsageError(
+            f"--format {form}: of an experiment there is {' or '.join(experiment_table.WRITERS)}; "
+            f"name a run for {form}"
+        )
+    experiment_table.write(store, experiment, {form: request.output}, request.force)

@@ -1,0 +1,1 @@
+"""Results as text for people, and as files for other programs."""

@@ -1,0 +1,1 @@
+"""Text of papers' statements: verdicts, ablations and digests."""

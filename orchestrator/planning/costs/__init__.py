@@ -1,0 +1,1 @@
+"""Wall times of runs, estimated from constants and from earlier runs."""

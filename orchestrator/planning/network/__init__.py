@@ -1,0 +1,1 @@
+"""The planned network: its document, what it may hold, and queues that never drain."""

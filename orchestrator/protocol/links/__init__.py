@@ -1,0 +1,1 @@
+"""What emulates a link: queueing disciplines, their options and random quantities."""

@@ -1,0 +1,1 @@
+"""What a test bed reports: facts, records, outcomes and its console."""

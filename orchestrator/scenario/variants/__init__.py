@@ -1,0 +1,1 @@
+"""What a matrix, ``--set`` and the reduced form make of a scenario."""

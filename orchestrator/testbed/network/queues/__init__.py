@@ -1,0 +1,1 @@
+"""Queueing disciplines of the bed, and their counters."""

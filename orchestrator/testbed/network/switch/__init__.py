@@ -1,0 +1,1 @@
+"""Open vSwitch: its database and its flows."""

@@ -1,0 +1,1 @@
+"""What papers state: claims as data, the rows of a statement, and what agrees with each."""

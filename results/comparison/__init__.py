@@ -1,0 +1,1 @@
+"""Comparisons of runs, and of variants over their repetitions."""

@@ -1,0 +1,277 @@
+"""Compares runs: their metrics, and the settings that differ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.errors import UsageError
+from orchestrator.recording.model import Check
+from results import metrics
+from results.documents.run_document import SCHEMA, check_document, json_ready
+from results.metrics import METRICS
+from results.metrics.base import Scope
+from results.records import columns
+from results.records.model import WHOLE, Number, RunRow, Values, WindowMetrics
+from results.store.stored import StoredRun
+
+_MEASURED = ("cost", "engines", "origin_ns", "round_trips_ns")
+"""Parts of the provenance that are measured in the run, and no settings."""
+
+_COUNTERS = (
+    "granted", "bypass", "rx_packets", "rx_dropped", "tx_dropped", "applied_s", "time_ns",
+    "wall_clock_s", "build_s",
+)  # fmt: skip
+"""Counters and times of the run between the settings of its provenance."""
+
+
+@dataclass(frozen=True)
+class MetricComparison:
+    """A metric of several runs; None where a run has none.
+
+    ``differences`` and ``ratios`` are against the first run, whose own are None.
+    """
+
+    name: str
+    unit: str
+    values: Sequence[Number | None]
+    differences: Sequence[Number | None]
+    ratios: Sequence[Number | None]
+
+
+@dataclass(frozen=True)
+class SubjectComparison:
+    """The metrics of the flows, or of the links, that have one name."""
+
+    name: str
+    metrics: Sequence[MetricComparison]
+
+
+@dataclass(frozen=True)
+class DifferingValue:
+    """A path as of ``--set`` at which runs differ, with the value of each; None where it has none.
+
+    The values are JSON-ready.
+    """
+
+    path: str
+    values: Sequence[object]
+
+
+@dataclass(frozen=True)
+class DifferingCheck:
+    """A fidelity check that differs between runs; None where a run has none."""
+
+    name: str
+    checks: Sequence[Check | None]
+
+
+@dataclass(frozen=True)
+class Differences:
+    """In what runs differ: fields of the run, settings, what the bed read back, and checks.
+
+    Digests of different versions cannot be compared, so only their versions are listed. Counters
+    and times, which a run's provenance keeps beside its settings, are not compared.
+    """
+
+    run: Sequence[DifferingValue]
+    scenario: Sequence[DifferingValue]
+    provenance: Sequence[DifferingValue]
+    checks: Sequence[DifferingCheck]
+
+
+@dataclass(frozen=True)
+class RunComparison:
+    """Runs beside each other; ``windows`` have the runs' metrics by name.
+
+    Flows and links are matched by name.
+    """
+
+    rows: Sequence[RunRow]
+    metrics: Sequence[MetricComparison]
+    windows: Mapping[str, Sequence[MetricComparison]]
+    flows: Sequence[SubjectComparison]
+    links: Sequence[SubjectComparison]
+    differs: Differences
+
+    def document(self) -> dict[str, object]:
+        """Return the JSON contract."""
+        return {
+            "schema": SCHEMA,
+            "runs": [_row_document(row) for row in self.rows],
+            "metrics": _documents(self.metrics),
+            "windows": {name: _documents(metrics) for name, metrics in self.windows.items()},
+            "flows": [_subject_document(subject) for subject in self.flows],
+            "links": [_subject_document(subject) for subject in self.links],
+            "differs": {
+                "run": _documents(self.differs.run),
+                "scenario": _documents(self.differs.scenario),
+                "provenance": _documents(self.differs.provenance),
+                "checks": [_checks_document(each) for each in self.differs.checks],
+            },
+        }
+
+
+def compare(runs: Sequence[StoredRun]) -> RunComparison:
+    """Return a comparison of two or more runs.
+
+    Raises:
+        UsageError: there are fewer than two runs.
+    """
+    if len(runs) < 2:
+        raise UsageError("compare needs two runs or more")
+    windows = list(dict.fromkeys(name for run in runs for name in run.metrics() if name != WHOLE))
+    return RunComparison(
+        [run.row for run in runs],
+        _window(runs, WHOLE),
+        {name: _window(runs, name) for name in windows},
+        _subjects(runs, "flow", _flows),
+        _subjects(runs, "link", _bottlenecks),
+        Differences(
+            _differing_fields(runs),
+            differing([run.head.resolved for run in runs]),
+            differing([_settings(run.provenance) for run in runs]),
+            _differing_checks(runs),
+        ),
+    )
+
+
+def _row_document(row: RunRow) -> dict[str, object]:
+    return {
+        "id": row.id,
+        "experiment": row.experiment,
+        "scenario": row.scenario,
+        "variant": json_ready(row.variant),
+        "repetition": row.repetition,
+        "seed": row.seed,
+        "status": row.status,
+        "digest": row.digest,
+        "digest_version": row.digest_version,
+        "link_model": row.link_model,
+        "verdict": row.verdict,
+    }
+
+
+def _documents(values: Sequence[MetricComparison | DifferingValue]) -> list[dict[str, object]]:
+    return [dict(vars(each)) for each in values]
+
+
+def _checks_document(differing: DifferingCheck) -> dict[str, object]:
+    values = [None if check is None else check_document(check) for check in differing.checks]
+    return {"path": differing.name, "values": values}
+
+
+def _subject_document(subject: SubjectComparison) -> dict[str, object]:
+    return {"name": subject.name, "metrics": _documents(subject.metrics)}
+
+
+def _differing_fields(runs: Sequence[StoredRun]) -> list[DifferingValue]:
+    """Return the fields that differ; of digests of several versions only their versions."""
+    names = columns.names(RunRow, columns.COMPARED)
+    if len({run.row.digest_version for run in runs}) > 1:
+        names.remove("digest")
+    return differing([{name: getattr(run.row, name) for name in names} for run in runs])
+
+
+def _window(runs: Sequence[StoredRun], window: str) -> list[MetricComparison]:
+    return _table("run", [run.metrics().get(window, WindowMetrics()).run for run in runs])
+
+
+def _table(scope: Scope, columns: Sequence[Values]) -> list[MetricComparison]:
+    """Return a line for each metric of the scope that any run has a value of."""
+    lines = []
+    for one in METRICS.values():
+        values = [column.get(one.name) for column in columns]
+        if one.scope == scope and any(value is not None for value in values):
+            first, others = values[0], values[1:]
+            lines.append(
+                MetricComparison(
+                    one.name,
+                    one.unit,
+                    values,
+                    [None, *(_difference(first, other) for other in others)],
+                    [None, *(_ratio(first, other) for other in others)],
+                )
+            )
+    return lines
+
+
+def _difference(first: Number | None, other: Number | None) -> Number | None:
+    return None if first is None or other is None else other - first
+
+
+def _ratio(first: Number | None, other: Number | None) -> Number | None:
+    return None if other is None or not first else other / first
+
+
+def _subjects(
+    runs: Sequence[StoredRun], scope: Scope, of: Callable[[StoredRun], dict[str, Values]]
+) -> list[SubjectComparison]:
+    found = [of(run) for run in runs]
+    names = dict.fromkeys(name for subjects in found for name in subjects)
+    return [
+        SubjectComparison(name, _table(scope, [subjects.get(name, {}) for subjects in found]))
+        for name in names
+    ]
+
+
+def _flows(run: StoredRun) -> dict[str, Values]:
+    names = [flow.name for flow in run.flows]
+    return dict(zip(names, run.metrics()[WHOLE].flows, strict=True))
+
+
+def _bottlenecks(run: StoredRun) -> dict[str, Values]:
+    return {
+        metrics.channel(queue): run.metrics()[WHOLE].links[metrics.channel(queue)]
+        for queue in run.queues
+        if queue.role == "queue" and queue.bottleneck
+    }
+
+
+def _settings(value: Any) -> Any:
+    """Return provenance without what was counted or timed in the run."""
+    if isinstance(value, Mapping):
+        left = (*_MEASURED, *_COUNTERS, "clock")
+        return {name: _settings(one) for name, one in value.items() if name not in left}
+    return [_settings(one) for one in value] if isinstance(value, list) else value
+
+
+def _differing_checks(runs: Sequence[StoredRun]) -> list[DifferingCheck]:
+    # NaN differs from itself, so checks are compared as their JSON.
+    found = [{check.name: check_document(check) for check in run.checks} for run in runs]
+    unequal = [each.path for each in _unequal(found)]
+    by_name = [{check.name: check for check in run.checks} for run in runs]
+    return [DifferingCheck(name, [checks.get(name) for checks in by_name]) for name in unequal]
+
+
+def differing(values: Sequence[Any]) -> list[DifferingValue]:
+    """Return the paths (as of ``--set``) whose values are not the same in all, with the values."""
+    return _unequal([dict(_leaves(json_ready(value))) for value in values])
+
+
+def _unequal(found: Sequence[Mapping[str, object]]) -> list[DifferingValue]:
+    """Return the paths of these leaves whose values are not the same in all."""
+    unequal = []
+    for path in dict.fromkeys(path for leaves in found for path in leaves):
+        values = [leaves.get(path) for leaves in found]
+        if any(value != values[0] for value in values):
+            unequal.append(DifferingValue(path, values))
+    return unequal
+
+
+def _leaves(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
+    """Yield (path, value) of everything that is not a mapping or a list of named mappings."""
+    parts: Mapping[str, object] | None = None
+    if isinstance(value, Mapping):
+        parts = value
+    elif isinstance(value, list) and value:
+        names = [one.get("name") if isinstance(one, Mapping) else None for one in value]
+        named = None not in names and len(set(names)) == len(names)
+        parts = {str(name if named else at): one
+                 for at, (name, one) in enumerate(zip(names, value, strict=True))}  # fmt: skip
+    if not parts:
+        yield path, value
+        return
+    for key, part in parts.items():
+        yield from _leaves(part, f"{path}.{key}" if path else key)

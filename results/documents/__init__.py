@@ -1,0 +1,1 @@
+"""The JSON documents of runs and of their list: a stable contract."""

@@ -1,3 +1,0 @@
--- How a queue's rate changes while traffic runs.
-
-ALTER TABLE queues ADD COLUMN rate_steps TEXT NOT NULL DEFAULT '[]';  -- JSON: [seconds, bit/s] ...

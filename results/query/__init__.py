@@ -1,0 +1,1 @@
+"""Conditions on runs and variants, as users write them."""

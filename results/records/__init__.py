@@ -1,0 +1,1 @@
+"""What the store keeps of a run: the declarations of its fields, and checks of their types."""

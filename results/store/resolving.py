@@ -1,0 +1,54 @@
+"""Finds the run that a user means: by its id, by the start of one, or by ``last``."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from orchestrator.errors import UsageError
+from results.store.parts import removal
+from results.store.stored import reading
+
+LAST = "last"
+"""Names the run that began last."""
+
+
+def resolve(connection: sqlite3.Connection, path: Path, text: str) -> str:
+    """Return the id of the run that an id, a unique start of one, or ``last`` names.
+
+    Raises:
+        UsageError: there is no such run, or several ids start so.
+        StoreError: the file cannot be read.
+    """
+    with reading(path):
+        if _is_id(connection, text):
+            return text
+        ids = _last(connection) if text == LAST else _starting_with(connection, text)
+        removed = removal.when_removed(connection, text)
+    if len(ids) == 1:
+        return ids[0]
+    if ids:
+        raise UsageError(f"several runs start with {text}: {', '.join(ids)}")
+    if removed is not None:
+        raise UsageError(f"run {removed[0]} was removed from {path} at {removed[1]}")
+    raise UsageError(f"there is no run {text} in {path}; `orchestrator runs` lists them")
+
+
+def _is_id(connection: sqlite3.Connection, text: str) -> bool:
+    """Tell whether a run has this id. An index finds it; the start of an id needs every row."""
+    return connection.execute("SELECT 1 FROM runs WHERE id = ?", (text,)).fetchone() is not None
+
+
+def _last(connection: sqlite3.Connection) -> list[str]:
+    selected = connection.execute("SELECT id FROM runs ORDER BY run DESC LIMIT 1")
+    return [run_id for (run_id,) in selected]
+
+
+def _starting_with(connection: sqlite3.Connection, text: str) -> list[str]:
+    """Return at most ten ids that start with the text, newest first; none for an empty text."""
+    selected = connection.execute(
+        "SELECT id FROM runs WHERE substr(id, 1, length(?1)) = ?1 AND ?1 <> '' "
+        "ORDER BY run DESC LIMIT 10",
+        (text,),
+    )
+    return [run_id for (run_id,) in selected]

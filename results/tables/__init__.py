@@ -1,0 +1,1 @@
+"""Runs and experiments as tables: CSV and Parquet."""

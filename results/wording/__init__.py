@@ -1,0 +1,1 @@
+"""Numbers, variants and summaries in words, below all that show them."""

@@ -1,0 +1,1 @@
+"""What several test modules need: stores, recordings, runners that pretend, hostile texts."""

@@ -1,0 +1,107 @@
+"""``validate``, ``plan`` and ``run`` refuse a figure that the runs cannot give, before the runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.run import FakeRunner, fake, orchestrator
+
+__all__ = ["fake"]
+
+SCENARIO = """\
+version: 1
+name: figures
+duration: 3s
+topology:
+  kind: dumbbell
+  bottleneck: {rate: 10mbit, delay: 5ms, queue: {kind: droptail, limit: 1bdp}}
+  groups:
+    - {name: a, access: {rate: 1gbit, delay: 5ms}}
+flows:
+  - {name: cubic, group: a, congestion: cubic}
+  - {name: bbr, group: a, congestion: bbr}
+  - {name: cbr, group: a, traffic: {kind: cbr, rate: 1mbit}}
+matrix:
+  topology.bottleneck.rate: [10mbit, 20mbit]
+  topology.bottleneck.queue.limit: [0.5bdp, 1bdp, 4bdp]
+figures:
+"""
+
+ONE = "where: {rate: 10mbit, limit: 1bdp}"
+
+UNDRAWABLE = {
+    "kind: metric, metric: goodput_bps": "several axes are possible: rate, limit",
+    "kind: box, metric: goodput_bps, by: rate, flow: bbr": "a box needs 3 values",
+    "kind: bars, metric: goodput_bps, by: rate": "9 lines .* cannot be told apart",
+    "kind: metric, metric: goodput_bps, by: limit, panels_by: rate, y_to: 40ms":
+        "y_to: 40ms is of s, and the axis is of bit/s",
+    "kind: metric, metric: goodput_bps, by: limit, legend: {cubc: CUBIC}":
+        "legend: there is no entry cubc",
+    "kind: metric, metric: fct_mean_s, by: limit": "has no values of fct_mean_s",
+    "kind: time": "has 6 variants, and this figure is of one run",
+    f"kind: time, {ONE}, panel: rtt, flow: cbr": "panel rtt: .* no flow is of TCP",
+    f"kind: time, {ONE}, repetition: 1": "no faithful repetition 1",
+    f"kind: sequence, {ONE}, from: 5s": "has 3 s of traffic",
+    f"kind: phase, {ONE}, flow: [cubic, cbr]": r"two flows of TCP, not of 1 \(cubic\)",
+    "kind: heatmap, metric: goodput_bps, by: [rate, limit]": "a heat map shows one of cubic",
+    "kind: cdf, sample: transfers": "has no transfers to draw",
+}  # fmt: skip
+
+DRAWABLE = (
+    "kind: metric, metric: goodput_bps, by: limit",
+    "kind: metric, metric: jain_index, by: limit, of: run",
+    "kind: bars, metric: goodput_bps, by: rate, flow: bbr, where: {limit: 1bdp}",
+    "kind: cdf, sample: rtt, flow: bbr",
+    f"kind: time, {ONE}, panel: [cwnd, algorithm.anything, statistic.anything, queue.drops]",
+    f"kind: phase, {ONE}",
+    f"kind: sequence, {ONE}",
+    "kind: tradeoff, flow: bbr, where: {rate: 10mbit}",
+    "kind: heatmap, metric: goodput_bps, by: [rate, limit], flow: bbr",
+)
+
+
+def write(*figures: str) -> None:
+    lines = [f"  - {{{one}, file: f{number}.pdf}}\n" for number, one in enumerate(figures)]
+    Path("figures.yaml").write_text(SCENARIO + "".join(lines))
+
+
+@pytest.fixture(autouse=True)
+def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def test_each_figure_that_cannot_be_drawn_is_named_at_its_line() -> None:
+    write(*UNDRAWABLE)
+    done = orchestrator("validate", "figures.yaml")
+    assert done.exit_code == 2
+    lines = done.stderr.splitlines()
+    assert len(lines) == len(UNDRAWABLE), done.stderr
+    first = SCENARIO.count("\n") + 1
+    for number, (line, message) in enumerate(zip(lines, UNDRAWABLE.values(), strict=True)):
+        place = f"figures.yaml:{first + number}:5: the figure f{number}.pdf cannot be drawn: "
+        assert place in line
+        assert re.search(message, line), line
+
+
+def test_what_the_runs_can_give_is_valid() -> None:
+    write(*DRAWABLE)
+    done = orchestrator("validate", "figures.yaml")
+    assert (done.exit_code, done.stderr) == (0, "")
+
+
+def test_plan_and_run_refuse_it_before_any_run(fake: FakeRunner) -> None:
+    write("kind: time")
+    for command in ("plan", "run"):
+        done = orchestrator(command, "figures.yaml")
+        assert done.exit_code == 2
+        assert "the figure f0.pdf cannot be drawn" in done.stderr
+    assert not fake.asked
+
+
+def test_repetitions_on_the_command_line_count() -> None:
+    write("kind: box, metric: goodput_bps, by: rate, flow: bbr, where: {limit: 1bdp}")
+    assert orchestrator("plan", "figures.yaml", "--repetitions", "3").exit_code == 0
+    assert orchestrator("plan", "figures.yaml", "--repetitions", "2").exit_code == 2

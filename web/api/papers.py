@@ -1,0 +1,125 @@
+"""The JSON API of the papers' claims: verdicts, and the evidence of each statement."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from flask import Response, abort, jsonify
+
+from results.claims import documents
+from results.claims.claim_summaries import ClaimSummaries, ClaimSummary, rows_of
+from results.claims.judge import VERDICTS
+from results.claims.judged_statements import JudgedClaim, JudgedStatement
+from results.claims.page.document import NOT_YET, judged_claims
+from results.claims.record import SCHEMA
+from results.claims.stated.model import Paper, Statement
+from web.api import openapi
+from web.contract.parameters import ClaimAddress, PaperAddress
+from web.views import claim_evidence
+
+papers = openapi.ApiBlueprint("api_papers", __name__, "Claims of papers, and what holds of them.")
+
+
+@papers.address("/papers")
+def listed() -> Response:
+    """Return every claim of every paper with its verdict."""
+    known, measured = claim_evidence.read()
+    by_claim = judged_claims(known, measured)
+    answers = [NOT_YET if judged is None else judged.verdict for judged in by_claim.values()]
+    answer = {
+        "schema": SCHEMA,
+        "papers": [
+            {
+                "name": name,
+                "title": paper.title,
+                "claims": [
+                    {"id": claim, "says": of.says, **_verdict(by_claim[name, claim])}
+                    for claim, of in paper.claims.items()
+                ],
+            }
+            for name, paper in known.items()
+        ],
+        "totals": {verdict: answers.count(verdict) for verdict in (*VERDICTS, NOT_YET)},
+    }
+    return jsonify(answer)
+
+
+@papers.address("/papers/<paper>")
+def paper(path: PaperAddress) -> Response:
+    """Return the claims of one paper with their evidence."""
+    known, measured = claim_evidence.read()
+    chosen = claim_evidence.paper_of(known, path.paper)
+    by_claim = judged_claims(known, measured)
+    answers = []
+    for claim, of in chosen.claims.items():
+        made = measured.get((path.paper, claim))
+        main = made.main(of.statements) if made is not None else None
+        record = main.record.document() if main is not None else {}
+        answers.append(
+            {
+                "id": claim,
+                "says": of.says,
+                **_verdict(by_claim[path.paper, claim]),
+                "length": record.get("length"),
+                "runs": len(record.get("runs", ())),
+                "kernel": record.get("kernel"),
+                "statements": [
+                    _statement(path.paper, statement, made) for statement in of.statements
+                ],
+            }
+        )
+    return jsonify(
+        {"schema": SCHEMA, "paper": path.paper, "title": chosen.title, "claims": answers}
+    )
+
+
+@papers.address("/papers/<paper>/<claim>")
+def measured(path: ClaimAddress) -> Response:
+    """Return what was measured of a claim or statement: values, runs and hashes."""
+    known, summaries = claim_evidence.read()
+    chosen = claim_evidence.paper_of(known, path.paper)
+    summary = _summary(
+        chosen, {claim: summaries.get((path.paper, claim)) for claim in chosen.claims}, path
+    )
+    if summary is None:
+        abort(404, f"nothing of {path.paper} {path.claim} was measured")
+    return jsonify(summary.record.document())
+
+
+def _verdict(claim: JudgedClaim | None) -> dict[str, Any]:
+    """Return the verdict on a claim, and how much of it agrees."""
+    if claim is None:
+        return {"verdict": NOT_YET, "agreement": None}
+    return {"verdict": claim.verdict, "agreement": documents.agreement(claim.agreement)}
+
+
+def _summary(
+    paper: Paper, summaries: Mapping[str, ClaimSummaries | None], path: ClaimAddress
+) -> ClaimSummary | None:
+    """Return the summary that counts for a statement, or for most statements of a claim."""
+    named = [
+        statement
+        for statement in paper.statements()
+        if path.claim in (statement.claim, statement.id)
+    ]
+    made = summaries[named[0].claim] if named else None
+    return made.main(named) if made is not None else None
+
+
+def _statement(name: str, statement: Statement, made: ClaimSummaries | None) -> dict[str, Any]:
+    """Return a statement with the keys of ``orchestrator reproduce --json``."""
+    rows = rows_of(statement, made)
+    summary = made.of(statement) if made is not None else None
+    measured = summary is not None and summary.values(statement)
+    return {
+        **documents.statement(
+            name,
+            statement,
+            claim_evidence.verdict_of(statement, rows),
+            JudgedStatement(name, statement, rows).agreement,
+        ),
+        "length": summary.length if summary is not None and measured else None,
+        "command": claim_evidence.command(name, statement, made),
+        "rows": [documents.row(judged) for judged in rows],
+    }

@@ -1,0 +1,126 @@
+"""The JSON API, below ``/api/``: read only, SI base units in the names, times in simulated seconds.
+
+``/api/openapi.json`` is its document: every address with its parameters, limits and answers. The
+models of ``web.contract`` are its source. This module has runs and the samples of one.
+``web.api.curves`` has UDP flows and transfers, ``web.api.details`` what else a run's page shows,
+``web.api.experiments`` experiments, and ``web.api.papers`` claims.
+
+``from`` and ``to`` are seconds. The samples just outside are included, too, so that lines reach the
+edges. More than ``points`` samples are reduced to the extremes of buckets, at most ``points`` of
+each field. ``samples`` and ``summary`` (min, mean, max, last) are over all samples in the range.
+
+With ``bins`` (10 to 2000), a series with at least three samples a bin has ``bin_s``, and ``time_s``
+has the middles of the bins. ``low``, ``fields`` and ``high`` are the smallest value of each bin,
+the mean and the largest one.
+
+Null means infinite or unknown.
+
+Errors are ``{"error": {"status", "title", "message"}}``: 400 for a parameter, with what is
+valid; 404 for a run; 503 when the store cannot be read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from flask import Response, jsonify, request
+
+from results.documents.run_document import SCHEMA, document, list_document, listed
+from results.runs import listing, page, result
+from results.store.stored import StoredRun
+from web.api import openapi
+from web.charts import series
+from web.contract.parameters import FlowsQuery, QueuesQuery, RunAddress, RunsQuery, TcpQuery
+from web.http.query import indices_of
+from web.http.reader import reading_run, reading_store
+
+api = openapi.ApiBlueprint("api", __name__, "Runs, and samples of one over time.")
+
+
+@api.address(
+    "/runs",
+    says="Without any parameter, it is the document of `orchestrator runs --json`, oldest "
+    "first. With one, it is a page of those that fit, as the page of runs has them.",
+)
+def runs(query: RunsQuery) -> Response:
+    """Return the runs."""
+    with reading_store() as store:
+        if not request.args:
+            return jsonify(list_document(listing.read(store)))
+        wanted = query.wanted()
+        found = page.page(store, wanted)
+    answer: dict[str, Any] = {
+        "schema": SCHEMA,
+        "runs": [listed(each) for each in found.runs],
+        "first": wanted.first,
+        "found": found.found,
+        "total": found.total,
+    }
+    if wanted.facets:
+        answer["counts"] = {
+            name: [asdict(one) for one in counts] for name, counts in found.facets.items()
+        }
+    return jsonify(answer)
+
+
+@api.address("/runs/<run_id>")
+def run(path: RunAddress) -> Response:
+    """Return one run, as `orchestrator show --json` has it."""
+    with reading_run(path.run_id) as (_store, found):
+        return jsonify(document([result.of_run(found)]))
+
+
+@api.address("/runs/<run_id>/tcp")
+def tcp(path: RunAddress, query: TcpQuery) -> Response:
+    """Return samples of sockets."""
+    part, fields = query.wanted(), query.fields
+    with reading_run(path.run_id) as (_, found):
+        flows = [
+            {
+                "name": found.flows[flow].name,
+                **series.tcp(found, flow, query.endpoint, fields, part).document(),
+            }
+            for flow in _flows(found, query.flow)
+        ]
+        described = series.described(found, part)
+        return jsonify({**described, "endpoint": query.endpoint, "flows": flows})
+
+
+@api.address("/runs/<run_id>/queues")
+def queues(path: RunAddress, query: QueuesQuery) -> Response:
+    """Return samples of qdiscs."""
+    part, fields = query.wanted(), query.fields
+    with reading_run(path.run_id) as (_, found):
+        names = [queue.name for queue in found.queues]
+        usual = [index for index, queue in enumerate(found.queues) if series.is_studied(queue)]
+        chosen = indices_of("queue", query.queue, names, usual)
+        answer = [
+            {
+                **vars(found.queues[index]),
+                **series.queue(found, index, fields, part).document(),
+            }
+            for index in chosen
+        ]
+        return jsonify({**series.described(found, part), "queues": answer})
+
+
+@api.address("/runs/<run_id>/goodput")
+def goodput(path: RunAddress, query: FlowsQuery) -> Response:
+    """Return goodput of flows over bins: application bytes at the receiver x 8 / time."""
+    part = query.wanted()
+    with reading_run(path.run_id) as (_, found):
+        flows = _flows(found, query.flow)
+        counted = [series.received(found, flow, part) for flow in flows]
+        bin_s = series.bin_width_s(found, [one.time_s for one in counted], part)
+        answer = [
+            {"name": found.flows[flow].name, **vars(series.goodput(counter, bin_s, part))}
+            for flow, counter in zip(flows, counted, strict=True)
+        ]
+        return jsonify({**series.described(found, part), "bin_s": bin_s, "flows": answer})
+
+
+def _flows(run: StoredRun, wanted: Sequence[str]) -> list[int]:
+    names = [flow.name for flow in run.flows]
+    return indices_of("flow", wanted, names, range(len(names)))

@@ -1,0 +1,1 @@
+"""Charts as SVG and the series that they show."""

@@ -1,0 +1,1 @@
+"""What requests and answers need: parameters, access control, caching, the open store."""

@@ -1,0 +1,1 @@
+"""What pages show: contents and choices, made from stored runs."""
