@@ -63,9 +63,3 @@ def run(kernel: GuestKernel, db: Path) -> Run:
         return document
 
     return run
-
-
-def failed_checks(document: dict[str, Any]) -> set[str]:
-    """Return the first words of the names of the checks that failed."""
-    checks = document["fidelity"]["checks"]
-    return {check["name"].split()[0] for check in checks if check["ok"] is False}

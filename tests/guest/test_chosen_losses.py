@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.guest.conftest import Run, failed_checks
+from tests.guest.conftest import Run
+from tests.support.failed_checks import failed_checks
 from tests.support.openloop import Send
 from tests.support.openloop import send as send
 

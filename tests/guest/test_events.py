@@ -10,7 +10,8 @@ import pytest
 
 from results.samples.sample_tables import Array
 from results.store.store import Store
-from tests.guest.conftest import Run, failed_checks
+from tests.guest.conftest import Run
+from tests.support.failed_checks import failed_checks
 from tests.support.guest_events import (
     FRAME_BITS,
     FRAME_BYTES,

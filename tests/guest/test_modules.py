@@ -12,7 +12,8 @@ import pytest
 from guest.build import GuestKernel
 from kmods import build, catalogue
 from results.store.store import Store
-from tests.guest.conftest import Run, failed_checks
+from tests.guest.conftest import Run
+from tests.support.failed_checks import failed_checks
 
 pytestmark = pytest.mark.guest
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.guest.conftest import Run, failed_checks
+from tests.guest.conftest import Run
+from tests.support.failed_checks import failed_checks
 
 pytestmark = pytest.mark.guest
 

@@ -8,7 +8,8 @@ import pytest
 
 from orchestrator.compile.policer import policer_document
 from orchestrator.network import Policer
-from tests.guest.conftest import Run, failed_checks
+from tests.guest.conftest import Run
+from tests.support.failed_checks import failed_checks
 
 pytestmark = pytest.mark.guest
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from results.store.store import Store
-from tests.guest.conftest import Run, failed_checks
+from tests.guest.conftest import Run
+from tests.support.failed_checks import failed_checks
 
 pytestmark = pytest.mark.guest
 
