@@ -47,7 +47,8 @@ PAGES = {
     "Look up": ("docs/reference", "docs/metrics", "docs/glossary", "All pages <docs/README>"),
     "Papers": (
         "Tutorial and papers <scenarios/README>", "docs/reproduction", "docs/claims/westwoodplus",
-        "docs/claims/logwestwood", "docs/claims/tibet", "docs/claims/libra", "docs/lessons",
+        "docs/claims/logwestwood", "docs/claims/tibet", "docs/claims/libra",
+        "docs/claims/open-rows", "docs/lessons",
     ),
     "Change": ("docs/developing", "ARCHITECTURE", "CONTRIBUTING", "SECURITY", "CHANGELOG"),
 }  # fmt: skip

@@ -29,11 +29,13 @@ DOCS = ROOT / "docs"
 
 def made() -> dict[Path, bytes]:
     """Return the pages and their figures, which claims and summaries make, by their files."""
+    from orchestrator.reproduction.open_costs import open_statements
     from results.claims.claim_summaries import read_all, read_causes
     from results.claims.page.agreement import AGREEMENT
     from results.claims.page.agreement import figure as agreement
     from results.claims.page.document import PageEvidence, judged_claims
     from results.claims.page.figures import figures
+    from results.claims.page.open_rows import OPEN_ROWS, open_rows
     from results.claims.page.overview import PAPERS, pages
     from results.claims.stated.loading import load_all
 
@@ -43,12 +45,16 @@ def made() -> dict[Path, bytes]:
     evidence = PageEvidence(
         measured, causes, costs(papers, measured), *statement_costs(papers, measured), notes
     )
+    papers_pages = DOCS / PAPERS
     texts = {DOCS / name: text.encode() for name, text in pages(papers, evidence).items()}
+    texts[papers_pages / OPEN_ROWS] = open_rows(
+        open_statements(papers, measured, CLAIMS.parent)
+    ).encode()
     drawn = figures(papers, measured, causes)
     drawn[AGREEMENT] = agreement(
         judged_claims(papers, measured), lambda paper, claim: f"{paper}.md#{claim.lower()}"
     )
-    return {**texts, **{DOCS / PAPERS / name: data for name, data in drawn.items()}}
+    return {**texts, **{papers_pages / name: data for name, data in drawn.items()}}
 
 
 def differing(contents: Mapping[Path, bytes]) -> list[Path]:

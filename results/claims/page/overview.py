@@ -75,6 +75,8 @@ orchestrator reproduce --full --plan              # what the papers' own size wo
 - An open row says how many repetitions in all decide it with a probability of 90%. After the first
   look that number always decides. Of two to four repetitions the deviation is known roughly only,
   so the number is 40, 5 or 2.1 times what their own deviation would ask for.
+- [What is open](claims/open-rows.md) is listed with the runs that would decide it, those first that
+  cost the least for each row.
 - A statement has the mean of its rows: holds counts 1, nearly 1/2, does not hold 0, and open
   anything from 0 to 1. A claim has the mean of its statements. This *agreement* is an interval from
   L to U. The claim **holds** from L = 0.9 on, and **mostly holds** above L = 0.5. It **does not

@@ -1,0 +1,135 @@
+"""Runs of the committed summaries, drawn by chance, to be made again.
+
+A summary stays valid while the present kernel, modules and code give its runs the same digests.
+Making all of them again takes hours. A few that are drawn anew each time find a change that
+touches many.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.errors import UsageError
+from orchestrator.planning.costs.estimate import wall_s
+from orchestrator.planning.plan import Plan, plan
+from orchestrator.reproduction import claim_digests
+from orchestrator.scenario import load
+from results.matrix.axes import key
+
+if TYPE_CHECKING:
+    from orchestrator.scenario import LoadedScenario
+    from results.claims.record import Record, RecordedRun
+
+Origin = tuple[str, tuple[str, ...], bool]
+"""Scenario, overrides, and whether the reduced form is meant."""
+
+
+@dataclass(frozen=True)
+class DrawnRun:
+    """A run of a committed summary, and the plan that makes it again.
+
+    ``target`` is what ``reproduce`` makes it of, such as ``tibet:T2``.
+    """
+
+    target: str
+    recorded: RecordedRun
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class DrawnRuns:
+    """The runs that were drawn of a paper; ``too_long`` counts those that take too long."""
+
+    runs: Sequence[DrawnRun]
+    too_long: int
+
+    @property
+    def plan(self) -> Plan:
+        """The runs as one plan, in their order."""
+        return Plan.joined(drawn.plan for drawn in self.runs)
+
+
+def draw(paper: str, number: int, seed: str, longest_s: float, claims: Path) -> DrawnRuns:
+    """Draw runs of a paper, each of another variant or repetition.
+
+    Args:
+        paper: its name.
+        number: how many, or all if there are fewer.
+        seed: gives the same runs while the summaries stay as they are.
+        longest_s: runs whose estimated wall time is longer are left out.
+        claims: folder of the papers' claims.
+
+    Raises:
+        UsageError: a summary cannot be read, or has a run that its scenario does not have.
+        ScenarioError: a scenario is not valid with the values that a summary says.
+    """
+    records = [record for record in claim_digests.read(claims) if record.paper == paper]
+    pairs = [(record, run) for record in records for run in record.runs]
+    random.Random(f"{seed} {paper}").shuffle(pairs)
+    loaded_of = _loader(claims.parent)
+    drawn: list[DrawnRun] = []
+    too_long = 0
+    for record, recorded in _different(pairs):
+        if len(drawn) == number:
+            break
+        planned = _planned(record, recorded, loaded_of)
+        if wall_s(planned.runs[0]) > longest_s:
+            too_long += 1
+            continue
+        drawn.append(DrawnRun(f"{paper}:{record.target}", recorded, planned))
+    return DrawnRuns(drawn, too_long)
+
+
+def _different(
+    pairs: Sequence[tuple[Record, RecordedRun]],
+) -> Iterator[tuple[Record, RecordedRun]]:
+    """Yield each run once, though several summaries have it: equal runs have equal digests."""
+    found = set()
+    for record, recorded in pairs:
+        if recorded.digest not in found:
+            found.add(recorded.digest)
+            yield record, recorded
+
+
+def _loader(folder: Path) -> Callable[[Origin], LoadedScenario]:
+    """Return what loads each scenario once, as several runs are of one."""
+    known: dict[Origin, LoadedScenario] = {}
+
+    def loaded(origin: Origin) -> LoadedScenario:
+        if origin not in known:
+            scenario, overrides, reduced = origin
+            known[origin] = load(folder / scenario, overrides, reduced)
+        return known[origin]
+
+    return loaded
+
+
+def _planned(
+    record: Record, recorded: RecordedRun, loaded_of: Callable[[Origin], LoadedScenario]
+) -> Plan:
+    """Return the plan of a recorded run alone.
+
+    A summary may set one scenario in several ways, so the variant and the seed tell which is meant.
+    """
+    for scenario, overrides in record.experiments.values():
+        loaded = loaded_of((scenario, tuple(overrides), record.length == "reduced"))
+        if loaded.scenario.name != recorded.experiment:
+            continue
+        counts = [
+            range(recorded.repetition, recorded.repetition + 1)
+            if key(dict(variant.values)) == key(dict(recorded.variant))
+            else range(0)
+            for variant in loaded.variants
+        ]
+        planned = plan(loaded, repetitions=counts)
+        if [run.seed for run in planned.runs] == [recorded.seed]:
+            return planned
+    raise UsageError(
+        f"{record.paper}:{record.target}: its summary has a run of {recorded.experiment} that no "
+        f"scenario has: {dict(recorded.variant)}, repetition {recorded.repetition}, "
+        f"seed {recorded.seed}"
+    )

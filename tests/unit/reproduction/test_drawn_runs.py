@@ -1,0 +1,53 @@
+"""Runs of committed summaries are drawn by a seed, once each, and none that takes too long."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import UsageError
+from orchestrator.planning.costs.estimate import wall_s
+from orchestrator.reproduction.drawn_runs import draw
+from results.claims import claim_folders
+
+CLAIMS = claim_folders.folder()
+
+
+def test_a_seed_draws_the_same_runs_and_another_seed_others() -> None:
+    digests = [
+        [drawn.recorded.digest for drawn in draw("tibet", 10, seed, 30, CLAIMS).runs]
+        for seed in ("a", "a", "b")
+    ]
+    assert len(set(digests[0])) == 10
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_a_drawn_run_is_the_recorded_one() -> None:
+    drawn = draw("libra", 5, "a", 30, CLAIMS)
+    for each, planned in zip(drawn.runs, drawn.plan.runs, strict=True):
+        assert (planned.seed, planned.repetition) == (
+            each.recorded.seed, each.recorded.repetition,
+        )  # fmt: skip
+
+
+def test_runs_that_take_too_long_are_left_out_and_counted() -> None:
+    drawn = draw("libra", 5, "a", 10, CLAIMS)
+    assert drawn.too_long > 0
+    assert max(map(wall_s, drawn.plan.runs)) <= 10
+
+
+def test_a_summary_with_a_run_that_no_scenario_has_is_an_error(tmp_path: Path) -> None:
+    shutil.copytree(CLAIMS.parent, tmp_path / "papers")
+    claims = tmp_path / "papers" / CLAIMS.name
+    for summary in (claims / "measured").rglob("*.json"):
+        if summary.name != "tibet-T10.3-quick.json":
+            summary.unlink()
+    summary = claims / "measured" / "tibet-T10.3-quick.json"
+    document = json.loads(summary.read_text())
+    document["runs"] = [[*run[:3], run[3] + 1000, *run[4:]] for run in document["runs"]]
+    summary.write_text(json.dumps(document))
+    with pytest.raises(UsageError, match=r"T10\.3: its summary has a run .* seed 10\d\d"):
+        draw("tibet", 1, "a", 30, claims)
