@@ -40,6 +40,9 @@ STATE = """() => {
 }"""
 """Simulated seconds, and how far to the right the second flow's line reaches."""
 
+SAID = """() => document.querySelector("#running [data-show=progress]")?.textContent ?? null"""
+"""What the page says of the run's progress, or why there is no live view."""
+
 Found = TypeVar("Found")
 
 
@@ -80,12 +83,14 @@ def test_a_run_of_the_guest_draws_to_its_end(page: Page, tmp_path: Path) -> None
             page.goto(f"{address}/runs/{run}")
             page.evaluate("window.kept = true")
             seen: list[tuple[float, float]] = []
+            said = ""
             deadline = time.monotonic() + PATIENCE_S
             while page.locator("#running").count():
                 assert time.monotonic() < deadline, seen
                 state = page.evaluate(STATE)
                 if state is not None and (not seen or state[0] > seen[-1][0]):
                     seen.append((state[0], state[1]))
+                said = page.evaluate(SAID) or said
                 time.sleep(0.1)
             assert process.wait(PATIENCE_S) == 0, process.stderr and process.stderr.read()
             # What the page has after the end came without a reload.
@@ -99,7 +104,7 @@ def test_a_run_of_the_guest_draws_to_its_end(page: Page, tmp_path: Path) -> None
         process.kill()
         process.communicate()
     # The lines grew with the simulated time, from left to right.
-    assert len(seen) >= 3, seen
+    assert len(seen) >= 3, (seen, said)
     assert [reach for _time, reach in seen] == sorted(reach for _time, reach in seen), seen
     assert seen[0][1] < 0.7, seen
     assert seen[-1][0] > 0.5 * DURATION_S, seen
