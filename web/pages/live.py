@@ -60,7 +60,7 @@ def events(db: Path, run: str, stopping: threading.Event) -> Iterator[str]:
     while time.monotonic() - began_s < LONGEST_S:
         if time.monotonic() - checked_s >= _CHECK_S:
             checked_s = time.monotonic()
-            if not _is_running(db, run):
+            if _has_ended(db, run):
                 yield "event: end\ndata: {}\n\n"
                 return
             yield ": still running\n\n"
@@ -74,9 +74,15 @@ def events(db: Path, run: str, stopping: threading.Event) -> Iterator[str]:
             return
 
 
-def _is_running(db: Path, run: str) -> bool:
+def _has_ended(db: Path, run: str) -> bool:
+    """Tell whether a run has ended; a store that cannot be read now does not say so.
+
+    The page closes its stream at the end and opens no other one.
+    """
     try:
         with Store.open_read_only(db) as store:
-            return store.load(run).status == "running"
-    except (StoreError, UsageError):
+            return store.load(run).status != "running"
+    except UsageError:  # it was removed
+        return True
+    except StoreError:
         return False

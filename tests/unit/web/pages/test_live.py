@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.errors import StoreError
 from results.store import live as live_files
 from results.store.store import Store
 from tests.support.api_contract import STATE
@@ -40,6 +41,28 @@ def test_the_stream_ends_with_the_run(run: tuple[Path, str]) -> None:
         store.fail(run_id, "why")
     live_files.remove(db, run_id)
     assert [part for part in parts if part.startswith("event")] == ["event: end\ndata: {}\n\n"]
+
+
+def test_a_store_that_cannot_be_read_for_a_while_ends_no_stream(
+    run: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    db, run_id = run
+    monkeypatch.setattr(live, "_CHECK_S", 0.0)
+    tries: list[Path] = []
+
+    def busy_once(path: Path) -> Store:
+        tries.append(path)
+        if len(tries) == 1:
+            raise StoreError(f"{path}: cannot read the results database: database is locked")
+        return opened(path)
+
+    opened = Store.open_read_only
+    monkeypatch.setattr(Store, "open_read_only", busy_once)
+    found = live.events(db, run_id, threading.Event())
+    assert [next(found) for _ in range(3)][2].startswith("event: state\n")
+    with Store(db) as store:
+        store.fail(run_id, "why")
+    assert [part for part in found if part.startswith("event")] == ["event: end\ndata: {}\n\n"]
 
 
 def test_the_page_of_a_running_run_names_its_stream(run: tuple[Path, str]) -> None:
