@@ -40,7 +40,7 @@ class CrateComparison:
     @property
     def bit_identical(self) -> int:
         """The number of bit-identical runs."""
-        return sum(each.same for each in self.compared)
+        return sum(run.same for run in self.compared)
 
     @property
     def exit_status(self) -> int:
@@ -53,7 +53,7 @@ class CrateComparison:
             "path": str(self.path),
             "runs": len(self.compared),
             "bit_identical": self.bit_identical,
-            "compared": [dict(vars(each)) for each in self.compared],
+            "compared": [dict(vars(run)) for run in self.compared],
         }
 
 
@@ -98,7 +98,7 @@ def plan_crate(path: Path, backend: str) -> PlannedCrate:
     for run in crate.plan.runs:
         _require_versions(path, run, backend)
     planned = [_planned(crate, run) for run in crate.plan.runs]
-    plan = replace(planned[0], runs=[one.runs[0] for one in planned], warnings=[])
+    plan = replace(planned[0], runs=[single.runs[0] for single in planned], warnings=[])
     return PlannedCrate(path, plan, crate.plan.runs)
 
 

@@ -46,19 +46,19 @@ class ScenarioOutcome:
 
     def document(self) -> dict[str, object]:
         """Return the JSON contract."""
-        found: dict[str, object] = {
+        document: dict[str, object] = {
             "schema": run_document.SCHEMA,
             "experiment": self.experiment,
             "scenario": self.scenario,
             "runs": [run_document.run_document(run) for run in self.runs],
         }
         if self.expectations is not None:
-            found["expectations"] = [each.document() for each in self.expectations]
+            document["expectations"] = [expectation.document() for expectation in self.expectations]
         if self.crate is not None:
-            found["crate"] = self.crate.document()
+            document["crate"] = self.crate.document()
         if self.file is not None:
-            found |= {"file": str(self.file), "exit_status": self.status, "error": self.error}
-        return found
+            document |= {"file": str(self.file), "exit_status": self.status, "error": self.error}
+        return document
 
 
 @dataclass(frozen=True)
@@ -81,5 +81,5 @@ class SuiteResult:
         return {
             "schema": run_document.SCHEMA,
             "exit_status": self.status,
-            "scenarios": [each.document() for each in self.outcomes],
+            "scenarios": [outcome.document() for outcome in self.outcomes],
         }

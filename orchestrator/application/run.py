@@ -82,14 +82,16 @@ def _run_scenario(
     ids = repeating.run(loaded, make, settings.db, listener)
     runs = _results(ids, settings.db)
     expected = loaded.scenario.expect
-    found = _evaluated(expected, ids, settings.db)
-    listener(ScenarioMeasured(ids, runs, found))
+    expectations = _evaluated(expected, ids, settings.db)
+    listener(ScenarioMeasured(ids, runs, expectations))
     undrawn = scenario_figures.draw(
         loaded.scenario.figures, ids, settings.db, request.folder, listener, several
     )
-    status = exit_status(runs, all(each.met for each in found)) or undrawn
+    status = exit_status(runs, all(expectation.met for expectation in expectations)) or undrawn
     outcome = ScenarioOutcome.of(runs, status)
-    return SuiteResult([replace(outcome, expectations=found if expected else None)], ids, status)
+    return SuiteResult(
+        [replace(outcome, expectations=expectations if expected else None)], ids, status
+    )
 
 
 def verify(what: str, settings: RunSettings, listener: Listener) -> SuiteResult:

@@ -68,11 +68,11 @@ def run_all(
     """Run scenario after scenario; one that fails does not keep the others from being run."""
     outcomes: list[ScenarioOutcome] = []
     ids: list[str] = []
-    for one in loaded:
-        listener(ScenarioBegun(one.path))
-        ended, error = _run(one, run, listener)
+    for scenario in loaded:
+        listener(ScenarioBegun(scenario.path))
+        ended, error = _run(scenario, run, listener)
         ids += ended.ids
-        outcomes += [each.in_suite(one.path, error) for each in ended.outcomes]
+        outcomes += [each.in_suite(scenario.path, error) for each in ended.outcomes]
     statuses = [each.status for each in outcomes]
     status = next((each for each in WORST if each in statuses), 0)
     return SuiteResult(outcomes, ids, status, suite=True)

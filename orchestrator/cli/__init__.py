@@ -67,8 +67,8 @@ class Commands(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the commands and options that begin like the word that is typed."""
         listed = self._with_help_alone(ctx)
-        found = listed.shell_complete(click.Context(listed), incomplete)
-        return found + click.Command.shell_complete(self, ctx, incomplete)
+        items = listed.shell_complete(click.Context(listed), incomplete)
+        return items + click.Command.shell_complete(self, ctx, incomplete)
 
     def _with_help_alone(self, ctx: click.Context) -> click.Group:
         """Return a group of commands that have names and help; no module is imported for it."""

@@ -53,7 +53,7 @@ def command(runs: tuple[str, ...], db: Path, as_json: bool) -> None:
         variants = compare_variants(store, [run.row for run in loaded])
         if variants is not None and len(loaded) > MOST_SIDE_BY_SIDE and not as_json:
             by_id = {run.id: run for run in loaded}
-            loaded = [by_id[one.runs[0]] for one in variants.variants if one.runs]
+            loaded = [by_id[variant.runs[0]] for variant in variants.variants if variant.runs]
         compared = compare(loaded)
     if as_json:
         there = None if variants is None else variants.document()
@@ -69,7 +69,7 @@ def _print(compared: RunComparison, out: Console) -> None:
     ids = [row.id for row in compared.rows]
     parts = [("metric", compared.metrics)]
     parts += [(f"in {name}", metrics) for name, metrics in compared.windows.items()]
-    parts += [(each.name, each.metrics) for each in (*compared.flows, *compared.links)]
+    parts += [(subject.name, subject.metrics) for subject in (*compared.flows, *compared.links)]
     for title, lines in parts:
         if lines:
             rows = [_metric_row(line) for line in lines]

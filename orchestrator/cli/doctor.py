@@ -49,51 +49,53 @@ def command(backend: str | None, store: bool, db: Path, as_json: bool) -> int:
 
     if backend is not None:
         backends.require_known(backend)
-    found = doctor.diagnose(db, backend)
+    diagnosis = doctor.diagnose(db, backend)
     if as_json:
-        by_backend = [*((name, each.findings) for name, each in found.backends.items())]
+        by_backend = [*((name, each.findings) for name, each in diagnosis.backends.items())]
         findings = [
             {"backend": name, **asdict(finding)}
-            for name, group in [*by_backend, ("", found.common)]
+            for name, group in [*by_backend, ("", diagnosis.common)]
             for finding in group
         ]
-        states = {name: _state(each) for name, each in found.backends.items()}
-        terminal.print_json({"ok": found.ok, "backends": states, "findings": findings})
+        states = {name: _state(each) for name, each in diagnosis.backends.items()}
+        terminal.print_json({"ok": diagnosis.ok, "backends": states, "findings": findings})
     else:
-        for name, each in found.backends.items():
+        for name, each in diagnosis.backends.items():
             terminal.line(f"{name}: {_state(each)}{each.absent and f': {each.absent}'}")
             if not each.absent:
                 _show(each.findings)
         terminal.line("all:")
-        _show(found.common)
-    return 0 if found.ok else MachineError.exit_status
+        _show(diagnosis.common)
+    return 0 if diagnosis.ok else MachineError.exit_status
 
 
 def _examine_store(db: Path, as_json: bool) -> int:
     """Print the damage in a store, and return the exit status."""
-    found = integrity.examine(db)
+    examination = integrity.examine(db)
     if as_json:
-        runs = [asdict(run) for run in found.runs]
+        runs = [asdict(run) for run in examination.runs]
         terminal.print_json(
             {
-                "ok": found.ok,
-                "schema": found.schema,
-                "problems": found.problems,
-                "counts": found.counts,
+                "ok": examination.ok,
+                "schema": examination.schema,
+                "problems": examination.problems,
+                "counts": examination.counts,
                 "runs": runs,
             }
         )
-        return 0 if found.ok else StoreError.exit_status
-    terminal.line(f"{db}: schema {found.schema}, {quantities.plural(len(found.runs), 'run')}")
-    terminal.line(", ".join(f"{count} {state}" for state, count in found.counts.items()))
-    for problem in found.problems:
+        return 0 if examination.ok else StoreError.exit_status
+    terminal.line(
+        f"{db}: schema {examination.schema}, {quantities.plural(len(examination.runs), 'run')}"
+    )
+    terminal.line(", ".join(f"{count} {state}" for state, count in examination.counts.items()))
+    for problem in examination.problems:
         terminal.line(f"DAMAGED {problem}")
-    for run in found.runs:
+    for run in examination.runs:
         for damage in run.damage:
             terminal.line(f"DAMAGED run {run.id}, table {damage.table}: {damage.problem}")
-    if not found.ok:
+    if not examination.ok:
         terminal.line("fix: restore a copy of the file, or run the damaged runs again", err=True)
-    return 0 if found.ok else StoreError.exit_status
+    return 0 if examination.ok else StoreError.exit_status
 
 
 def _state(examined: Examination) -> str:

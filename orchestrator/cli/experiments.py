@@ -25,21 +25,21 @@ def command(db: Path, as_json: bool) -> None:
     most runs that ended well. Of several with as many it means the newest.
     """
     with Store.open_read_only(db) as store:
-        found = [document(each) for each in experiments(store)]
+        listed = [document(row) for row in experiments(store)]
     if as_json:
-        terminal.print_json({"schema": SCHEMA, "experiments": found})
+        terminal.print_json({"schema": SCHEMA, "experiments": listed})
         return
     rows = [
         [
-            f"{each['name']}@{each['identity'][:8]}",
-            ", ".join(axis["label"] for axis in each["axes"]) or quantities.NO_VALUE,
-            str(each["variants"]),
-            str(each["runs"]),
-            str(each["failed"]),
-            str(each["unfaithful"]),
-            each["newest_utc"],
+            f"{row['name']}@{row['identity'][:8]}",
+            ", ".join(axis["label"] for axis in row["axes"]) or quantities.NO_VALUE,
+            str(row["variants"]),
+            str(row["runs"]),
+            str(row["failed"]),
+            str(row["unfaithful"]),
+            row["newest_utc"],
         ]
-        for each in found
+        for row in listed
     ]
     headings = ["experiment", "axes", "variants", "runs", "failed", "unfaithful", "newest run"]
     terminal.console().print(terminal.table(headings, rows, right=(2, 3, 4, 5)))

@@ -24,7 +24,12 @@ class _Export(click.Command):
         del ctx
 
         with formatter.section("Formats of a run and their files"):
-            formatter.write_dl([(each.name, _plain(each.description)) for each in FORMATS.values()])
+            formatter.write_dl(
+                [
+                    (export_format.name, _plain(export_format.description))
+                    for export_format in FORMATS.values()
+                ]
+            )
         with formatter.section("Formats of an experiment and their files"):
             formatter.write_dl(
                 [(name, _plain(inspect.cleandoc(write.__doc__ or "").partition("\n\n")[0]))

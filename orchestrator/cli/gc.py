@@ -70,10 +70,12 @@ def _temporary(dry_run: bool) -> None:
     """Remove temporary folders that no living process holds, and say how much that is."""
     root = temporary.temporary_root()
     if dry_run:
-        found = [(path, temporary.bytes_on_disk(path)) for path in temporary.find_abandoned(root)]
+        abandoned = [
+            (path, temporary.bytes_on_disk(path)) for path in temporary.find_abandoned(root)
+        ]
     else:
-        found = temporary.remove_all_abandoned(root)
-    size = megabytes(sum(size_bytes for _path, size_bytes in found))
+        abandoned = temporary.remove_all_abandoned(root)
+    size = megabytes(sum(size_bytes for _path, size_bytes in abandoned))
     done = "would be removed" if dry_run else "removed"
-    folders = quantities.plural(len(found), "folder")
+    folders = quantities.plural(len(abandoned), "folder")
     terminal.line(f"temporary data in {root}: {folders}, {size} {done}")

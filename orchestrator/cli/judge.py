@@ -33,17 +33,17 @@ def command(runs: tuple[str, ...], every: bool, db: Path, as_json: bool) -> int:
     run is damaged. All other runs are judged in any case.
     """
     with RunEvents(quiet=False) as listener:
-        found = judge(JudgeRequest(runs, every), db, listener)
+        result = judge(JudgeRequest(runs, every), db, listener)
     if as_json:
-        terminal.print_json(_document(found.judged, [*found.refused, *found.damaged]))
+        terminal.print_json(_document(result.judged, [*result.refused, *result.damaged]))
     else:
-        for one in found.judged:
-            _print(one)
-        for run in found.refused:
+        for judged in result.judged:
+            _print(judged)
+        for run in result.refused:
             terminal.say(run.reason, err=not every)
-        for run in found.damaged:
+        for run in result.damaged:
             terminal.say(run.reason, err=True)
-    return found.status
+    return result.status
 
 
 def _print(one: Rejudgement) -> None:
@@ -75,15 +75,18 @@ def _document(judged: Sequence[Rejudgement], refused: Sequence[NotJudged]) -> di
     """Return the JSON contract: the judged runs first."""
     runs: list[dict[str, object]] = [
         {
-            "id": one.run_id,
-            "same": one.same,
-            "verdict": one.new.verdict,
-            "checks_version": one.new.checks_version,
-            "earlier": {"verdict": one.old.verdict, "checks_version": one.old.checks_version},
-            "changes": [_change(change) for change in one.changes],
+            "id": judged_run.run_id,
+            "same": judged_run.same,
+            "verdict": judged_run.new.verdict,
+            "checks_version": judged_run.new.checks_version,
+            "earlier": {
+                "verdict": judged_run.old.verdict,
+                "checks_version": judged_run.old.checks_version,
+            },
+            "changes": [_change(change) for change in judged_run.changes],
             "error": None,
         }
-        for one in judged
+        for judged_run in judged
     ]
     runs += [{"id": run.run_id, "error": run.reason} for run in refused]
     return {"schema": 1, "runs": runs}

@@ -57,10 +57,10 @@ def check(modules: tuple[str, ...], as_json: bool) -> int:
         line.show("checking the modules in the guest's kernel")
         checked = module_check.check(kernel, names, lambda planned: LiveProgress(planned, line))
     if as_json:
-        terminal.print_json({"modules": [_document(each) for each in checked]})
+        terminal.print_json({"modules": [_document(module) for module in checked]})
     else:
         _print(checked)
-    return 0 if all(each.ok for each in checked) else RunError.exit_status
+    return 0 if all(module.ok for module in checked) else RunError.exit_status
 
 
 def _known(modules: Sequence[str]) -> list[str]:

@@ -41,7 +41,9 @@ def command(stores: tuple[Path, ...], as_json: bool, db: Path) -> int:
         terminal.print_json(
             {
                 "schema": 1,
-                "stores": [{**vars(each), "source": str(each.source)} for each in merged.sources],
+                "stores": [
+                    {**vars(source), "source": str(source.source)} for source in merged.sources
+                ],
             }
         )
     else:
@@ -52,13 +54,13 @@ def command(stores: tuple[Path, ...], as_json: bool, db: Path) -> int:
 
 
 def _print(merged: Sequence[MergedSource]) -> None:
-    for each in merged:
-        words = [f"{quantities.plural(len(each.taken), 'run')} taken"]
+    for source in merged:
+        words = [f"{quantities.plural(len(source.taken), 'run')} taken"]
         more = {
-            "there already": each.there,
-            "removed here before": each.removed,
-            "not ended": each.running,
+            "there already": source.there,
+            "removed here before": source.removed,
+            "not ended": source.running,
         }
         words += [f"{len(runs)} {what}" for what, runs in more.items() if runs]
-        words += [f"{len(each.refused)} refused"] if each.refused else []
-        terminal.line(f"{each.source}: {', '.join(words)}")
+        words += [f"{len(source.refused)} refused"] if source.refused else []
+        terminal.line(f"{source.source}: {', '.join(words)}")

@@ -169,11 +169,11 @@ def _equal(
     variants: Sequence[RunDescription], describe: Callable[[RunDescription], Shown | None]
 ) -> Iterator[tuple[Shown, Sequence[RunDescription]]]:
     """Yield each different description that is not None, with the variants that have it."""
-    found: dict[str, tuple[Shown, list[RunDescription]]] = {}
+    groups: dict[str, tuple[Shown, list[RunDescription]]] = {}
     for run in variants:
-        if (one := describe(run)) is not None:
-            found.setdefault(repr(one), (one, []))[1].append(run)
-    yield from found.values()
+        if (description := describe(run)) is not None:
+            groups.setdefault(repr(description), (description, []))[1].append(run)
+    yield from groups.values()
 
 
 def _print_names(
@@ -186,15 +186,15 @@ def _print_names(
     if len(every) < 2:
         return
     values = [run.variant for run in some]
-    shared = {path: one for path, one in values[0].items()
-              if all(other.get(path) == one for other in values)}  # fmt: skip
+    shared = {path: value for path, value in values[0].items()
+              if all(other.get(path) == value for other in values)}  # fmt: skip
     like = [run for run in every if shared.items() <= run.variant.items()]
     if len(some) == len(every):
         text = f"all {len(every)} variants"
     elif len(some) > 1 and len(like) == len(some):
         text = f"{variant_names.one_line(shared, labels)} ({len(some)} variants)"
     else:
-        names = [variant_names.one_line(one, labels) for one in values]
+        names = [variant_names.one_line(variant, labels) for variant in values]
         more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
         text = "; ".join(names[:_MOST_NAMED]) + more
     terminal.print_line(text, out)
@@ -220,16 +220,16 @@ def _flows(run: RunDescription) -> _Table:
 def _bottlenecks(run: RunDescription) -> _Table:
     rows = [
         [
-            each.name,
-            run_text.rate(_rates(each)),
-            run_text.quantity("delay_s", each.delay_s),
-            quantities.number(each.bdp_bytes, 1, FRAME_BYTES),
-            each.queue_kind or quantities.NO_VALUE,
-            quantities.number(each.queue_packets, 1),
-            quantities.number(each.queue_ms, 3),
-            f"{each.loss:.4g}",
+            bottleneck.name,
+            run_text.rate(_rates(bottleneck)),
+            run_text.quantity("delay_s", bottleneck.delay_s),
+            quantities.number(bottleneck.bdp_bytes, 1, FRAME_BYTES),
+            bottleneck.queue_kind or quantities.NO_VALUE,
+            quantities.number(bottleneck.queue_packets, 1),
+            quantities.number(bottleneck.queue_ms, 3),
+            f"{bottleneck.loss:.4g}",
         ]
-        for each in run.bottlenecks
+        for bottleneck in run.bottlenecks
     ]
     headings = ["bottleneck", "rate Mbit/s", "delay ms", "BDP packets", "queue", "queue packets",
                 "queue ms", "mean loss"]  # fmt: skip
@@ -237,7 +237,10 @@ def _bottlenecks(run: RunDescription) -> _Table:
 
 
 def _chosen_losses(run: RunDescription) -> _Table | None:
-    rows = [[each.name, each.packets, each.count, each.flow or "all"] for each in run.chosen_losses]
+    rows = [
+        [losses.name, losses.packets, losses.count, losses.flow or "all"]
+        for losses in run.chosen_losses
+    ]
     return (
         _Table(["loss by number", "packets lost", "count", "of flow"], rows, ()) if rows else None
     )
@@ -246,11 +249,11 @@ def _chosen_losses(run: RunDescription) -> _Table | None:
 def _policers(run: RunDescription) -> _Table | None:
     rows = [
         [
-            each.name,
-            run_text.quantity("rate_bps", each.rate_bps),
-            quantities.number(each.burst_bytes, 3, 1e3),
+            policer.name,
+            run_text.quantity("rate_bps", policer.rate_bps),
+            quantities.number(policer.burst_bytes, 3, 1e3),
         ]
-        for each in run.policers
+        for policer in run.policers
     ]
     return _Table(["policer", "rate Mbit/s", "burst kB"], rows, (1, 2)) if rows else None
 

@@ -28,8 +28,8 @@ class FigureKinds(click.Group):
         """Return the names of all kinds, sorted."""
         del ctx
 
-        found = pkgutil.iter_modules(results.figures.__path__)
-        return sorted(module.name for module in found if module.name[0] != "_")
+        modules = pkgutil.iter_modules(results.figures.__path__)
+        return sorted(module.name for module in modules if module.name[0] != "_")
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return the command of a kind, or None."""

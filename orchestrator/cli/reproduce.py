@@ -124,7 +124,7 @@ def command(
     if only_plan:
         planned = prepared.plan(db)
         if as_json:
-            documents = [each.document() for each in planned]
+            documents = [experiment.document() for experiment in planned]
             terminal.print_json({"schema": 1, "experiments": documents})
         else:
             claim_text.show_plan(planned)
@@ -133,18 +133,18 @@ def command(
     where = choose(executor, backends.DEFAULT, jobs, tls_files)
     settings = RunSettings(db, backends.DEFAULT, where)
     with RunEvents(quiet) as listener, _naming_the_command(quiet):
-        found = reproduce(prepared, settings, listener)
+        result = reproduce(prepared, settings, listener)
     if folder is not None:
-        _say_all(found.write(folder))
+        _say_all(result.write(folder))
     if figures is not None:
-        _say_all(claim_files.draw(found.outcomes, found.length, figures))
+        _say_all(claim_files.draw(result.outcomes, result.length, figures))
     if as_json:
-        terminal.print_json(found.document)
+        terminal.print_json(result.document)
     else:
-        claim_text.show(found)
-        ablation_text.show(found)
-        digest_text.show(found.compared)
-    return found.status
+        claim_text.show(result)
+        ablation_text.show(result)
+        digest_text.show(result.compared)
+    return result.status
 
 
 def _say_all(files: Iterator[Path]) -> None:

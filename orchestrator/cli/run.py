@@ -192,9 +192,9 @@ def _naming_resume(listener: RunEvents, quiet: bool) -> Iterator[None]:
 
 def _say_crate(ended: SuiteResult, as_json: bool) -> None:
     """Say how many runs of the crate are bit-identical."""
-    for each in ended.outcomes:
-        if each.crate is not None:
-            terminal.say(crate_text.show(each.crate), err=as_json)
+    for outcome in ended.outcomes:
+        if outcome.crate is not None:
+            terminal.say(crate_text.show(outcome.crate), err=as_json)
 
 
 def _print(runs: Sequence[RunResult]) -> None:

@@ -39,8 +39,8 @@ def command(run: str, db: Path, form: Literal["json", "console", "log"] | None) 
             # Earlier versions stored the guest's output without escaping control characters.
             terminal.say(store.load(run).artefact(form), nl=False)
             return
-        found = result.of_run(store.load(run))
+        shown = result.of_run(store.load(run))
     if form == "json":
-        terminal.print_json(run_document.document([found]))
+        terminal.print_json(run_document.document([shown]))
     else:
-        run_text.print_run(found, terminal.console(), everything=True)
+        run_text.print_run(shown, terminal.console(), everything=True)

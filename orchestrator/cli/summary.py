@@ -101,8 +101,8 @@ def command(
     wanted = ValueSelection(metrics, window, where, entries, flows, PARTS)
     shares = [_share(text) for text in quantiles]
     with Store.open_read_only(db) as store:
-        found = experiment_argument.find(store, experiment, overrides, reduced)
-        summary = summarise(store, found, wanted, by, shares, compare=compare)
+        chosen = experiment_argument.find(store, experiment, overrides, reduced)
+        summary = summarise(store, chosen, wanted, by, shares, compare=compare)
     if form == "json":
         terminal.print_json(document(summary))
     elif form == "csv":

@@ -154,8 +154,10 @@ def _begun(flow: PlannedFlow, duration_s: float) -> int:
     if flow.traffic == "bulk":
         return 1
     if parameters.get("arrivals_per_s") is not None:
-        each = _mean(parameters.get("pages")) * _mean(parameters.get("objects"))
-        return int(2 * parameters["arrivals_per_s"] * duration_s * max(each, 1.0)) + 100
+        objects_per_session = _mean(parameters.get("pages")) * _mean(parameters.get("objects"))
+        return (
+            int(2 * parameters["arrivals_per_s"] * duration_s * max(objects_per_session, 1.0)) + 100
+        )
     period_s = max(flow.base_rtt_s, _LEAST_RTT_S)
     if isinstance(parameters.get("on"), Mapping):
         period_s = max(period_s, (_mean(parameters["on"]) + _mean(parameters["off"])) / 1e9)

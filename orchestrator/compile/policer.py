@@ -37,4 +37,4 @@ def policer_document(policer: Policer) -> PolicerSpec:
     ]
     if rate >= 2**32:
         settings.append(Setting("rate64_bytes_per_s", _RATE64, rate, "Q"))
-    return {"settings": [each.document() for each in settings]}
+    return {"settings": [setting.document() for setting in settings]}

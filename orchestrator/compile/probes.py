@@ -147,7 +147,7 @@ def _fill_ns(channels: Iterable[Channel], size_bytes: int) -> int:
 
     A bucket has no room for more tokens than its size.
     """
-    policers = (one.policer for one in channels if one.policer is not None)
+    policers = (channel.policer for channel in channels if channel.policer is not None)
     times_ns = (
         transmission_ns(min(size_bytes, policer.burst_bytes), policer.rate_bps)
         for policer in policers
@@ -200,10 +200,12 @@ def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> BurstProb
     if rate is None or queue is None:
         return None
     before = [hop.channel for hop in hops[:position]]
-    feed = min((one.rate_bps for one in before if one.rate_bps is not None), default=None)
+    feed = min(
+        (earlier.rate_bps for earlier in before if earlier.rate_bps is not None), default=None
+    )
     if feed is not None and feed < 1.05 * rate:
         return None
-    policers = [one.policer for one in (*before, channel) if one.policer is not None]
+    policers = [earlier.policer for earlier in (*before, channel) if earlier.policer is not None]
     frame_bytes = mtu_bytes(hops) + ETHERNET_BYTES
     limit = queue_packets(queue, frame_bytes)
     overfilled = _is_plain_fifo(queue) and not policers
@@ -261,11 +263,13 @@ def _policed(source: str, sink: str, hops: tuple[Hop, ...], position: int) -> Po
     before, channel = [hop.channel for hop in hops[:position]], hops[position].channel
     policer, queue = channel.policer, channel.queue
     assert policer is not None, "checked by the caller"
-    feed = min((one.rate_bps for one in before if one.rate_bps is not None), default=None)
+    feed = min(
+        (earlier.rate_bps for earlier in before if earlier.rate_bps is not None), default=None
+    )
     slow = feed is not None and feed < 1.05 * policer.rate_bps
     frame_bytes = mtu_bytes(hops) + ETHERNET_BYTES
     held = policer.burst_bytes // frame_bytes
-    if slow or not held or any(one.policer is not None for one in before):
+    if slow or not held or any(earlier.policer is not None for earlier in before):
         return None
     share = 0.0 if feed is None else policer.rate_bps / feed
     packets = int(held / (1 - share) * 1.05) + _ROUND_PACKETS
@@ -330,13 +334,13 @@ def _is_plain_fifo(queue: Queue) -> bool:
 def _held(packets: int, before: list[Channel], frame_bytes: int) -> bool:
     """Return whether every queue before the probed one can hold the waiting packets of a burst."""
     feed_bps: int | None = None
-    for one in before:
-        if one.rate_bps is None or one.queue is None:
+    for earlier in before:
+        if earlier.rate_bps is None or earlier.queue is None:
             continue
-        waiting = packets * (1.0 if feed_bps is None else 1.0 - one.rate_bps / feed_bps)
-        if waiting > _room(one.queue, frame_bytes):
+        waiting = packets * (1.0 if feed_bps is None else 1.0 - earlier.rate_bps / feed_bps)
+        if waiting > _room(earlier.queue, frame_bytes):
             return False
-        feed_bps = min(one.rate_bps, feed_bps or one.rate_bps)
+        feed_bps = min(earlier.rate_bps, feed_bps or earlier.rate_bps)
     return True
 
 

@@ -116,7 +116,7 @@ def _queue_steps(name: str, states: Iterable[_Change]) -> Iterator[LinkStep | Qu
                 "event": after.number,
                 "do": "queue",
                 "channel": name,
-                "settings": [each.document() for each in new.queue.qdisc.settings],
+                "settings": [setting.document() for setting in new.queue.qdisc.settings],
             }
 
 
@@ -152,7 +152,7 @@ def _netem_steps(
     delay_changes, tabled = before.channel.delay_changes, _has_table(before)
     previous = impairments(before.channel, delay_changes, tabled)
     ticks = _ticks(run, states, where)
-    changes = ((each.time_ns, 0, each) for each in states[1:])
+    changes = ((state.time_ns, 0, state) for state in states[1:])
     clock = ((time_ns, 1, settings) for time_ns, settings in ticks)
     merged: Iterator[tuple[int, int, Any]] = heapq.merge(changes, clock, key=lambda item: item[:2])
     for time_ns, is_tick, item in merged:
@@ -170,7 +170,7 @@ def _netem_steps(
         if after.channel.delay_s != before.channel.delay_s:
             settings = (*settings, netem.delay_setting(after.channel.delay_s))
         current = impairments(after.channel, delay_changes, tabled)
-        changed = (one for one, other in zip(current, previous, strict=True) if one != other)
+        changed = (own for own, other in zip(current, previous, strict=True) if own != other)
         settings = (*settings, *itertools.chain(*changed))
         previous, tabled = current, tabled or _has_table(after)
         if settings:
@@ -250,13 +250,13 @@ def _route_steps(run: RunSpec) -> Iterator[RouteStep]:
 
     def hops(route: Iterable[str]) -> dict[str, str]:
         """Return the link by which packets leave each switch."""
-        found = {}
+        steps = {}
         for channel in route:
             link, _, direction = channel.rpartition(":")
             node = nodes[link][direction != "forward"]
             if node in switches:
-                found[node] = link
-        return found
+                steps[node] = link
+        return steps
 
     for flow in run.flows:
         first[flow.source, flow.sink] = hops(flow.path)

@@ -51,7 +51,7 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
     for source, sink in pairs:
         peers.setdefault(source, set()).add(sink)
         peers.setdefault(sink, set()).add(source)
-    places = {host: place for place, host in enumerate(network.hosts)}
+    places = {host: index for index, host in enumerate(network.hosts)}
     endpoints = [host for host in network.hosts if host in peers]
     edges = {run.warmup_s, *(e for w in run.windows for e in (w.from_s, w.to_s))}
     return {
@@ -107,13 +107,17 @@ def _route_metrics(run: RunSpec) -> dict[str, dict[int, int]]:
 
     Switches forward frames and send no ICMP errors, so a host cannot discover a smaller MTU.
     """
-    found = {host: dict(each.metrics) for host, each in run.hosts.items() if each.metrics}
+    by_host = {
+        host: dict(host_settings.metrics)
+        for host, host_settings in run.hosts.items()
+        if host_settings.metrics
+    }
     channels = _channels(run.network)
     for flow in run.flows:
         for host, path in ((flow.source, flow.path), (flow.sink, flow.ack_path)):
             if channels[path[0]].mtu_bytes > flow.mtu_bytes:
-                found.setdefault(host, {})[RTAX_MTU] = flow.mtu_bytes
-    return found
+                by_host.setdefault(host, {})[RTAX_MTU] = flow.mtu_bytes
+    return by_host
 
 
 def _channels(network: Network) -> dict[str, Channel]:
@@ -179,13 +183,13 @@ def _host_sysctls(run: RunSpec) -> dict[str, str | int]:
 
 def _namespaces(run: RunSpec) -> dict[str, dict[str, str | int]]:
     """Return {host: {sysctl: value}} of the hosts that have sysctls of their own."""
-    found = {
+    by_host = {
         host: dict(settings.sysctls) for host, settings in run.hosts.items() if settings.sysctls
     }
     for flow in run.flows:
         for name, value in flow.settings.items():
-            found.setdefault(flow.source, {})[f"net.ipv4.{name}"] = value
-    return found
+            by_host.setdefault(flow.source, {})[f"net.ipv4.{name}"] = value
+    return by_host
 
 
 def _pipes_bytes(run: RunSpec) -> Iterator[int]:

@@ -268,10 +268,10 @@ def values_in(
 def _replaced(written: Any, resolved: Any, chosen: Chosen) -> Any:
     if isinstance(written, Mapping):
         return {
-            key: chosen(each, holder, key)
-            if isinstance(each, str) and (holder := _naming(resolved, key)) is not None
-            else _replaced(each, _child(resolved, key), chosen)
-            for key, each in written.items()
+            key: chosen(given, holder, key)
+            if isinstance(given, str) and (holder := _naming(resolved, key)) is not None
+            else _replaced(given, _child(resolved, key), chosen)
+            for key, given in written.items()
         }
     if isinstance(written, list) and isinstance(resolved, list):
         return [_replaced(*pair, chosen) for pair in zip(written, resolved, strict=False)]

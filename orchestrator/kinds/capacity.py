@@ -122,8 +122,8 @@ def _parsed(path: str, place: str, content: bytes) -> Trace:
         text = line.strip()
         if not text.isdigit():
             harmless = _HARMLESS.fullmatch(text)
-            found = f"not `{text.decode()}`" if harmless else "digits and nothing else"
-            raise ValueError(f"{path}:{number}: must be whole milliseconds, {found}")
+            shown = f"not `{text.decode()}`" if harmless else "digits and nothing else"
+            raise ValueError(f"{path}:{number}: must be whole milliseconds, {shown}")
         time_ms = int(text) if len(text) <= MAX_DIGITS else MAX_MS + 1
         if time_ms > MAX_MS:
             raise ValueError(f"{path}:{number}: must be {MAX_MS} ms at most")

@@ -71,9 +71,9 @@ class Modules:
         """Return the folder at a path or place; FolderError when it holds no module."""
         if given not in self._read:
             try:
-                found = catalogue.read_named(self.files, given)
+                module = catalogue.read_named(self.files, given)
                 # One object for all paths of a folder, and for its place.
-                self._read[given] = self._read.setdefault(found.place, found)
+                self._read[given] = self._read.setdefault(module.place, module)
             except catalogue.FolderError as error:
                 self._read[given] = error
         read = self._read[given]

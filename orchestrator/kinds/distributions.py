@@ -88,8 +88,8 @@ class Distribution(Strict, Generic[T]):
 
     @model_serializer(mode="wrap")
     def _gather(self, handler: SerializerFunctionWrapHandler) -> Any:
-        each = handler(self)
-        return each["mean"] if self.distribution == "fixed" else each
+        distribution = handler(self)
+        return distribution["mean"] if self.distribution == "fixed" else distribution
 
     @classmethod
     def __get_pydantic_json_schema__(

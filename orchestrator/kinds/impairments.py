@@ -49,10 +49,10 @@ class _ShortForm(Strict):
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         whole = handler(schema)
-        one = dict(handler.resolve_ref_schema(whole)["properties"][cls.short])
+        short = dict(handler.resolve_ref_schema(whole)["properties"][cls.short])
         for word in ("title", "description", "default"):
-            one.pop(word, None)
-        return {"anyOf": [one, whole]}
+            short.pop(word, None)
+        return {"anyOf": [short, whole]}
 
 
 class Jitter(_ShortForm):
@@ -98,9 +98,9 @@ class Jitter(_ShortForm):
 
     @model_serializer(mode="wrap")
     def _gather(self, handler: SerializerFunctionWrapHandler) -> Any:
-        each = handler(self)
+        jitter = handler(self)
         alone = (self.distribution, self.keep_order, self.correlation) == ("uniform", False, None)
-        return each["spread"] if alone else each
+        return jitter["spread"] if alone else jitter
 
     @property
     def reach_ns(self) -> tuple[int, int]:
@@ -176,8 +176,8 @@ class Reordering(_ShortForm):
 
     @model_serializer(mode="wrap")
     def _gather(self, handler: SerializerFunctionWrapHandler) -> Any:
-        each = handler(self)
-        return each["probability"] if self.gap == 1 else each
+        reordering = handler(self)
+        return reordering["probability"] if self.gap == 1 else reordering
 
     def impairment(self) -> netem.Reordering | None:
         """Return the reordering, None when no packet is ever reordered."""

@@ -68,15 +68,15 @@ def _middles(parts: int) -> Floats:
 def _normal(shares: Floats) -> Floats:
     from scipy.special import ndtri  # slow to import, and few scenarios need it
 
-    found: Floats = ndtri(shares)
-    return found
+    quantiles: Floats = ndtri(shares)
+    return quantiles
 
 
 def _pareto(shares: Floats) -> Floats:
     mean = _SHAPE / (_SHAPE - 1)
     deviation = math.sqrt(_SHAPE / (_SHAPE - 2)) / (_SHAPE - 1)
-    found: Floats = ((1 - shares) ** (-1 / _SHAPE) - mean) / deviation
-    return found
+    quantiles: Floats = ((1 - shares) ** (-1 / _SHAPE) - mean) / deviation
+    return quantiles
 
 
 @cache

@@ -19,7 +19,9 @@ _INT_MAX = 2**31 - 1
 def _module(name: str, *parameters: tuple[str, str, int, int, int]) -> Module:
     """Return a module; a parameter is (name, text, default, low, high)."""
     source = Path("net/ipv4") / f"tcp_{name}.c"
-    return Module(name, source, {each[0]: Parameter(*each) for each in parameters}, ())
+    return Module(
+        name, source, {parameter[0]: Parameter(*parameter) for parameter in parameters}, ()
+    )
 
 
 LINUX_MODULES = {

@@ -76,7 +76,9 @@ class Kinds(Generic[M]):
     def _modules(self) -> list[str]:
         # Imported on first use, because the kinds import the module that defines the family.
         package = importlib.import_module(self._package)
-        return [one.name for one in pkgutil.iter_modules(package.__path__, f"{self._package}.")]
+        return [
+            module.name for module in pkgutil.iter_modules(package.__path__, f"{self._package}.")
+        ]
 
     def _defined(self, module: str) -> dict[str, type[M]]:
         """Return the kinds that a module defines, by name."""

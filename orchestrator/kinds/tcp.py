@@ -268,7 +268,7 @@ def options_by_host(
         for end in _ENDS:
             other = first.get((mine.host, end), mine)
             for key, effect in _EFFECTS.items():
-                values = [each.options.get(key, effect.linux) for each in (mine, other)]
+                values = [end_tcp.options.get(key, effect.linux) for end_tcp in (mine, other)]
                 both = effect.ends == "both" or mine.end == end == effect.ends
                 if both and values[0] != values[1]:
                     faults.setdefault((mine.entry, key), _differently(key, mine, other))

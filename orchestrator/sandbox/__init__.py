@@ -77,20 +77,20 @@ def guest_sandbox(
     """
     limited.require_file_size(memory_bytes)
     with identity.allocate() as user:
-        found = _guest_access(paths, user)
+        granted = _guest_access(paths, user)
         words = view.base_command(new_session=not terminal)
         for folder in ("/home", "/root", "/run", "/sys", "/var", "/mnt"):
             words += ["--dir", folder]
-        words += ["--ro-bind", str(found.paths[paths.linux]), KERNEL]
+        words += ["--ro-bind", str(granted.paths[paths.linux]), KERNEL]
         for part in paths.bed:
-            words += ["--ro-bind", str(found.paths[part]), f"{BED}/orchestrator/{part.name}"]
-        words += ["--ro-bind", str(found.paths[paths.modules]), MODULES]
-        words += ["--ro-bind", str(found.paths[paths.input]), INPUT]
-        words += ["--bind", str(found.paths[paths.output]), OUTPUT]
+            words += ["--ro-bind", str(granted.paths[part]), f"{BED}/orchestrator/{part.name}"]
+        words += ["--ro-bind", str(granted.paths[paths.modules]), MODULES]
+        words += ["--ro-bind", str(granted.paths[paths.input]), INPUT]
+        words += ["--bind", str(granted.paths[paths.output]), OUTPUT]
         words += view.tmpfs("/dev/shm", memory_bytes + _BESIDE_MEMORY_BYTES)
         words += [*view.tmpfs("/tmp"), "--chdir", "/tmp"]
         with open_boundary(
-            found.prefix,
+            granted.prefix,
             words,
             limits or limited.of_guest(memory_bytes),
             user,
@@ -117,12 +117,14 @@ def build_sandbox(tree: Path, workshop: Path) -> Iterator[Boundary]:
         if user is not None:
             passable = user.grant_passage(workshop.parent)
             user.give_ownership(workshop)
-        found = access.provide_access([tree], [workshop], passable, user, workshop.parent / COPIES)
+        granted = access.provide_access(
+            [tree], [workshop], passable, user, workshop.parent / COPIES
+        )
         words = [*view.base_command(), *view.tmpfs("/tmp", 256 * MIB)]
-        words += ["--ro-bind", str(found.paths[tree]), str(tree)]
-        words += ["--bind", str(found.paths[workshop]), str(workshop)]
+        words += ["--ro-bind", str(granted.paths[tree]), str(tree)]
+        words += ["--bind", str(granted.paths[workshop]), str(workshop)]
         with open_boundary(
-            found.prefix,
+            granted.prefix,
             [*words, "--chdir", str(workshop)],
             limited.of_build(),
             user,

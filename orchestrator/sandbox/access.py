@@ -99,6 +99,6 @@ def is_open(path: Path) -> bool:
     return all(
         status.st_mode & stat.S_IROTH
         and (not stat.S_ISDIR(status.st_mode) or status.st_mode & stat.S_IXOTH)
-        for each in (path, *(path.rglob("*") if path.is_dir() else ()))
-        if not stat.S_ISLNK((status := each.lstat()).st_mode)
+        for entry in (path, *(path.rglob("*") if path.is_dir() else ()))
+        if not stat.S_ISLNK((status := entry.lstat()).st_mode)
     )

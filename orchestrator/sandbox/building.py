@@ -79,10 +79,10 @@ def _require_small(workshop: Path, output_file: Path) -> None:
     if output_file.stat().st_size > MAX_OUTPUT_BYTES:
         raise ModuleError(f"a build printed more than {MAX_OUTPUT_BYTES // limits.MIB} MiB", _FIX)
     total = 0
-    for place, _folders, names in os.walk(workshop):
+    for directory, _folders, names in os.walk(workshop):
         for name in names:
             with contextlib.suppress(OSError):
-                total += os.lstat(os.path.join(place, name)).st_blocks * 512  # noqa: PTH118
+                total += os.lstat(os.path.join(directory, name)).st_blocks * 512  # noqa: PTH118
         if total > limits.BUILD_TOTAL_BYTES:
             limit = limits.BUILD_TOTAL_BYTES // limits.MIB
             raise ModuleError(f"a build wrote more than {limit} MiB", _FIX)

@@ -58,17 +58,17 @@ class Identity:
         """
         temporary = temporary_root().resolve()
         folder = folder.resolve()
-        for each in (folder, *folder.parents):
-            mode = stat.S_IMODE(each.stat().st_mode)
+        for directory in (folder, *folder.parents):
+            mode = stat.S_IMODE(directory.stat().st_mode)
             if mode & _OTHERS_PASS:
                 continue
-            if temporary not in each.parents:
+            if temporary not in directory.parents:
                 return False
-            if each == folder:
-                os.chown(each, 0, self.number)
-                each.chmod(0o710)
+            if directory == folder:
+                os.chown(directory, 0, self.number)
+                directory.chmod(0o710)
             else:
-                each.chmod(mode | _OTHERS_PASS)
+                directory.chmod(mode | _OTHERS_PASS)
         return True
 
 
@@ -100,12 +100,12 @@ def _number(slot: int) -> int | None:
     """
     number = FIRST + (os.getpid() % (1 << _PID_BITS)) * SLOTS + slot
     maps = [_mapped(f"/proc/self/{kind}_map") for kind in ("uid", "gid")]
-    if all(any(first <= number < end for first, end in each) for each in maps):
+    if all(any(first <= number < end for first, end in ranges) for ranges in maps):
         return number
     # A container maps only part of the ids: take them from the end of its range.
-    end = min(max((end for _first, end in each), default=0) for each in maps)
+    end = min(max((end for _first, end in ranges), default=0) for ranges in maps)
     number = end - 1 - slot - (1 if end - 1 - slot <= _NOBODY < end else 0)
-    both = all(any(first <= number < last for first, last in each) for each in maps)
+    both = all(any(first <= number < last for first, last in ranges) for ranges in maps)
     return number if both and number >= SLOTS else None
 
 

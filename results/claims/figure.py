@@ -129,12 +129,12 @@ def _ablations(rows: Sequence[FigureRow]) -> list[str]:
 
 def _limits(rows: Sequence[FigureRow]) -> tuple[float, float]:
     """Return the ends of the axis: all values with a margin, where open bands end, too."""
-    found = [each for row in rows for each in (row.finding, *row.ablations.values())]
+    findings = [each for row in rows for each in (row.finding, *row.ablations.values())]
     values = [
         value
         for value in (
             *(each for row in rows for each in (*row.row.accepted.edges(), *row.row.numbers)),
-            *(end for each in found for end in (each.mean, each.low, each.high)),
+            *(end for each in findings for end in (each.mean, each.low, each.high)),
         )
         if value is not None
     ]

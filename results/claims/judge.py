@@ -98,12 +98,12 @@ def mean_with_interval(
     limits = [edge for edge in edges if edge is not None]
     if mean is None or low is None or high is None or n == 1:
         digits = 4 if mean is None else _digits(mean, mean, limits, 4)
-        found = Interval(mean, None, None)
+        interval = Interval(mean, None, None)
     else:
         few = next((few for few in range(4, _MOST_DIGITS) if _tells(low, high, (), few)), 4)
         digits = _digits(low, high, limits, few)
-        found = Interval(mean, low, high)
-    return with_interval(found, lambda value: _shown(value, digits))
+        interval = Interval(mean, low, high)
+    return with_interval(interval, lambda value: _shown(value, digits))
 
 
 def _digits(low: float, high: float, limits: Sequence[float], few: int) -> int:
@@ -164,7 +164,7 @@ def judge(
     found = estimate(places) if few else two_looks.interval(places, zone, first)
     if found is None or found.low is None or found.high is None:
         raise AssertionError("several values have an interval")
-    mean, low, high = (scale.back(each) for each in (found.mean, found.low, found.high))
+    mean, low, high = (scale.back(bound) for bound in (found.mean, found.low, found.high))
     verdict = word_of_row(low, high, accepted, near)
     if verdict != OPEN:
         return RowFinding(verdict, mean, low, high, found.n, None, None)
@@ -234,7 +234,7 @@ class Agreement:
         """Return the mean of several; unknown without any."""
         if not several:
             return cls(0.0, 1.0)
-        ends = ([each.low for each in several], [each.high for each in several])
+        ends = ([agreement.low for agreement in several], [agreement.high for agreement in several])
         low, high = (math.fsum(values) / len(several) for values in ends)
         return cls(low, high)
 

@@ -49,7 +49,7 @@ class JudgedRow:
     @classmethod
     def of(cls, row: ClaimRow, values: RowValues) -> JudgedRow:
         """Judge a row by its values."""
-        found = judge(
+        finding = judge(
             values.values,
             row.accepted,
             row.near,
@@ -57,10 +57,10 @@ class JudgedRow:
             values.least,
             values.left_out.identical,
         )
-        judged = cls(row, values, found)
+        judged = cls(row, values, finding)
         if row.across is None or values.places == len(row.terms):
             return judged
-        some = of_some_places(found, row.accepted, row.near, row.across, f"{judged.label} places")
+        some = of_some_places(finding, row.accepted, row.near, row.across, f"{judged.label} places")
         return cls(row, values, some)
 
     @property
@@ -101,7 +101,7 @@ class JudgedStatement:
     def open(self) -> bool:
         """Whether it has an open row, or none at all."""
         return self.statement.cannot is None and (
-            not self.rows or any(each.finding.verdict == OPEN for each in self.rows)
+            not self.rows or any(row.finding.verdict == OPEN for row in self.rows)
         )
 
     @property
@@ -122,12 +122,12 @@ class JudgedClaim:
     @property
     def counted(self) -> list[JudgedStatement]:
         """The statements that count: those that can be tested, and not in part only."""
-        return [each for each in self.statements if counts(each.statement)]
+        return [judged for judged in self.statements if counts(judged.statement)]
 
     @property
     def agreement(self) -> Agreement | None:
         """How much of it agrees; None if none of its statements counts."""
-        known = [each.agreement for each in self.counted]
+        known = [judged.agreement for judged in self.counted]
         agreements = [agreement for agreement in known if agreement is not None]
         return Agreement.mean(agreements) if agreements else None
 
@@ -139,7 +139,7 @@ class JudgedClaim:
     @property
     def count(self) -> str:
         """How many of its statements hold, in words."""
-        held = sum(each.verdict == HOLDS for each in self.counted)
+        held = sum(judged.verdict == HOLDS for judged in self.counted)
         return f"{held} of {quantities.plural(len(self.counted), 'statement')} hold"
 
 

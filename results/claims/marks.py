@@ -22,7 +22,7 @@ MARKS: dict[Verdict, str] = {
 
 def marks(claim: JudgedClaim) -> str:
     """Return a mark for each statement, those that agree most first; ``–`` does not count."""
-    return "".join(_mark(each) for each in sorted(claim.statements, key=_place))
+    return "".join(_mark(statement) for statement in sorted(claim.statements, key=_place))
 
 
 def sentence(claim: JudgedClaim) -> str:

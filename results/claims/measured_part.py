@@ -34,8 +34,8 @@ def _places(statement: Statement, judged: Sequence[JudgedRow]) -> Iterator[str]:
     stated = rows(statement)
     if statement.relation == "monotone":
         there, every = (
-            len({repr(each) for row in some for each in row.quantities()})
-            for some in ([each.row for each in judged], stated)
+            len({repr(quantity) for row in some for quantity in row.quantities()})
+            for some in ([judged_row.row for judged_row in judged], stated)
         )
     else:
         steps = max(len(statement.compare) - 1, 1)
@@ -48,7 +48,9 @@ def measured_times(
     judged: Sequence[JudgedRow], designs: Mapping[str, Design], length: Length
 ) -> Iterator[str]:
     """Yield the times that the experiments of the rows measure, where they are a small part."""
-    names = [each.experiment for one in judged for each in one.row.quantities()]
+    names = [
+        quantity.experiment for judged_row in judged for quantity in judged_row.row.quantities()
+    ]
     known = [designs[name].at(length).measures for name in dict.fromkeys(names) if name is not None]
     for said in dict.fromkeys(known):
         if said is not None:

@@ -126,7 +126,7 @@ def series(row: ClaimRow, experiments: Mapping[str, ExperimentRuns]) -> RowData:
     A repetition counts if all its runs are ok and not unfaithful. Repetitions that are equal to the
     bit to an earlier one count once. Of several places the row says what is made (``across``).
     """
-    found = RowData()
+    data = RowData()
     by_place: list[list[float]] = []
     places = [
         [(each, experiments[each.experiment or ""].of(each)) for each in terms]
@@ -139,18 +139,18 @@ def series(row: ClaimRow, experiments: Mapping[str, ExperimentRuns]) -> RowData:
     ]
     if not there:
         return RowData(present=False)
-    found.places = len(there)
+    data.places = len(there)
     seen: set[tuple[str | None, ...]] = set()
     for repetition in sorted({each for terms in there for _e, made in terms for each in made}):
         runs = [made.get(repetition) for terms in there for _each, made in terms]
         known = [run for run in runs if run is not None]
-        found.left_out.failed += sum(run.status != "ok" for run in known)
-        found.left_out.unfaithful += sum(run.row.verdict == "unfaithful" for run in known)
+        data.left_out.failed += sum(run.status != "ok" for run in known)
+        data.left_out.unfaithful += sum(run.row.verdict == "unfaithful" for run in known)
         if len(known) < len(runs) or not all(run.row.counts for run in known):
             continue
         digests = tuple(run.row.digest for run in known)
         if digests in seen:
-            found.left_out.identical += 1
+            data.left_out.identical += 1
             continue
         seen.add(digests)
         values = _at_places(
@@ -158,9 +158,9 @@ def series(row: ClaimRow, experiments: Mapping[str, ExperimentRuns]) -> RowData:
         )
         if values is not None:
             by_place.append(values)
-            found.used |= {run.id: _used(run) for run in known}
-    found.values = _across(row.across, by_place)
-    return found
+            data.used |= {run.id: _used(run) for run in known}
+    data.values = _across(row.across, by_place)
+    return data
 
 
 def _used(run: StoredRun) -> UsedRun:

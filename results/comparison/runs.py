@@ -108,7 +108,7 @@ class RunComparison:
                 "run": _documents(self.differs.run),
                 "scenario": _documents(self.differs.scenario),
                 "provenance": _documents(self.differs.provenance),
-                "checks": [_checks_document(each) for each in self.differs.checks],
+                "checks": [_checks_document(check) for check in self.differs.checks],
             },
         }
 
@@ -154,7 +154,7 @@ def _row_document(row: RunRow) -> dict[str, object]:
 
 
 def _documents(values: Sequence[MetricComparison | DifferingValue]) -> list[dict[str, object]]:
-    return [dict(vars(each)) for each in values]
+    return [dict(vars(value)) for value in values]
 
 
 def _checks_document(differing: DifferingCheck) -> dict[str, object]:
@@ -181,14 +181,14 @@ def _window(runs: Sequence[StoredRun], window: str) -> list[MetricComparison]:
 def _table(scope: Scope, columns: Sequence[Values]) -> list[MetricComparison]:
     """Return a line for each metric of the scope that any run has a value of."""
     lines = []
-    for one in METRICS.values():
-        values = [column.get(one.name) for column in columns]
-        if one.scope == scope and any(value is not None for value in values):
+    for metric in METRICS.values():
+        values = [column.get(metric.name) for column in columns]
+        if metric.scope == scope and any(value is not None for value in values):
             first, others = values[0], values[1:]
             lines.append(
                 MetricComparison(
-                    one.name,
-                    one.unit,
+                    metric.name,
+                    metric.unit,
                     values,
                     [None, *(_difference(first, other) for other in others)],
                     [None, *(_ratio(first, other) for other in others)],
@@ -208,10 +208,10 @@ def _ratio(first: Number | None, other: Number | None) -> Number | None:
 def _subjects(
     runs: Sequence[StoredRun], scope: Scope, of: Callable[[StoredRun], dict[str, Values]]
 ) -> list[SubjectComparison]:
-    found = [of(run) for run in runs]
-    names = dict.fromkeys(name for subjects in found for name in subjects)
+    by_run = [of(run) for run in runs]
+    names = dict.fromkeys(name for subjects in by_run for name in subjects)
     return [
-        SubjectComparison(name, _table(scope, [subjects.get(name, {}) for subjects in found]))
+        SubjectComparison(name, _table(scope, [subjects.get(name, {}) for subjects in by_run]))
         for name in names
     ]
 
@@ -233,14 +233,14 @@ def _settings(value: Any) -> Any:
     """Return provenance without what was counted or timed in the run."""
     if isinstance(value, Mapping):
         left = (*_MEASURED, *_COUNTERS, "clock")
-        return {name: _settings(one) for name, one in value.items() if name not in left}
-    return [_settings(one) for one in value] if isinstance(value, list) else value
+        return {name: _settings(setting) for name, setting in value.items() if name not in left}
+    return [_settings(setting) for setting in value] if isinstance(value, list) else value
 
 
 def _differing_checks(runs: Sequence[StoredRun]) -> list[DifferingCheck]:
     # NaN differs from itself, so checks are compared as their JSON.
     found = [{check.name: check_document(check) for check in run.checks} for run in runs]
-    unequal = [each.path for each in _unequal(found)]
+    unequal = [differing.path for differing in _unequal(found)]
     by_name = [{check.name: check for check in run.checks} for run in runs]
     return [DifferingCheck(name, [checks.get(name) for checks in by_name]) for name in unequal]
 
@@ -266,10 +266,10 @@ def _leaves(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
     if isinstance(value, Mapping):
         parts = value
     elif isinstance(value, list) and value:
-        names = [one.get("name") if isinstance(one, Mapping) else None for one in value]
+        names = [item.get("name") if isinstance(item, Mapping) else None for item in value]
         named = None not in names and len(set(names)) == len(names)
-        parts = {str(name if named else at): one
-                 for at, (name, one) in enumerate(zip(names, value, strict=True))}  # fmt: skip
+        parts = {str(name if named else at): item
+                 for at, (name, item) in enumerate(zip(names, value, strict=True))}  # fmt: skip
     if not parts:
         yield path, value
         return

@@ -91,8 +91,12 @@ class VariantComparison:
         """Return the JSON contract."""
         document = {
             "variants": [
-                {**vars(one), "variant": dict(one.variant), "left_out": one.left_out.numbers}
-                for one in self.variants
+                {
+                    **vars(variant),
+                    "variant": dict(variant.variant),
+                    "left_out": variant.left_out.numbers,
+                }
+                for variant in self.variants
             ],
             "values": [
                 {
@@ -119,7 +123,7 @@ def compare_variants(
     """
     if known is None:
         of = dict.fromkeys(row.experiment for row in rows)
-        known = [one for name in of for one in experiments(store, name)]
+        known = [experiment for name in of for experiment in experiments(store, name)]
     found = _groups(store, rows, known)
     groups = [group for _label, group in found]
     if len(groups) < 2 or max(len(group.runs) for group in groups) < 2:
@@ -147,13 +151,13 @@ def _groups(
         label = labels.get(row.id, row.experiment)
         chosen.setdefault((label, key(dict(row.variant))), []).append(row)
     metrics = tuple(dict.fromkeys(name for name, _scope in METRICS))
-    found = []
+    groups = []
     for (label, _variant), of_variant in chosen.items():
         oldest_first = sorted(of_variant, key=lambda row: (row.started_utc, row.id))
         experiment = of_rows(of_variant[0].experiment, oldest_first)
         (group,), _axes = observe(store, experiment, ValueSelection(metrics))
-        found.append((label, group))
-    return found
+        groups.append((label, group))
+    return groups
 
 
 def _values(groups: Sequence[VariantValues], names: Sequence[str]) -> Iterator[ComparedMetric]:
@@ -209,12 +213,12 @@ _TABLES: Mapping[Scope, Table] = {"run": "run", "flow": "tcp", "link": "link"}
 
 def _metrics(scope: Scope) -> dict[str, Metric]:
     """Return the metrics of a scope by name, those of the short tables first."""
-    short = [one for _column, one in columns_of(_TABLES[scope])]
-    return {one.name: one for one in (*short, *of_scope(scope))}
+    short = [metric for _column, metric in columns_of(_TABLES[scope])]
+    return {metric.name: metric for metric in (*short, *of_scope(scope))}
 
 
 def _mean(group: VariantValues, series: Series) -> MeanSummary | None:
-    found = estimate([each.value for each in group.values.get(series, ())])
-    if found is None:
+    interval = estimate([value.value for value in group.values.get(series, ())])
+    if interval is None:
         return None
-    return coverage.mean_summary(found, len(group.runs), group.coverage[series])
+    return coverage.mean_summary(interval, len(group.runs), group.coverage[series])

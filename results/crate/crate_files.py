@@ -237,7 +237,7 @@ def _actions(rows: Sequence[RunRow]) -> tuple[list[Entity], list[Entity]]:
     for row in rows:
         instruments = [_software(row), *_kernel(row)]
         objects = list(_parameters(row))
-        parts |= {each["@id"]: each for each in (*instruments, *objects)}
+        parts |= {entity["@id"]: entity for entity in (*instruments, *objects)}
         action = {
             "@id": f"#run-{row.id}",
             "@type": "CreateAction",
@@ -301,31 +301,31 @@ def _parameters(row: RunRow) -> Iterator[Entity]:
 
 def _variables() -> list[Entity]:
     """Return the columns of the table that are metrics, with units and definitions."""
-    found = {
-        one.name: {
-            "@id": f"#metric-{one.name}",
+    by_name = {
+        metric.name: {
+            "@id": f"#metric-{metric.name}",
             "@type": "PropertyValue",
-            "name": one.name,
-            "description": " ".join(one.definition.split()),
-            "unitText": one.unit,
+            "name": metric.name,
+            "description": " ".join(metric.definition.split()),
+            "unitText": metric.unit,
         }
-        for one in METRICS.values()
-        if one.scope != "link"
+        for metric in METRICS.values()
+        if metric.scope != "link"
     }
-    return list(found.values())
+    return list(by_name.values())
 
 
 def _terms(licence: str | None) -> Entity:
     """Return the entity of the data's licence."""
     words = licence or _UNSTATED
-    place = licence if licence is not None and "://" in licence else "#licence-of-the-data"
-    return {"@id": place, "@type": "CreativeWork", "name": words, "description": words}
+    address = licence if licence is not None and "://" in licence else "#licence-of-the-data"
+    return {"@id": address, "@type": "CreativeWork", "name": words, "description": words}
 
 
 def _links(entities: Sequence[Entity]) -> Any:
     """Return links to entities; RO-Crate writes a single value without a list."""
-    found = [_to(each["@id"]) for each in entities]
-    return found[0] if len(found) == 1 else found
+    links = [_to(entity["@id"]) for entity in entities]
+    return links[0] if len(links) == 1 else links
 
 
 def _to(identifier: str) -> Entity:

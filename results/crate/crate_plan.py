@@ -108,7 +108,7 @@ def plan_of(
         format=FORMAT,
         experiment=experiment,
         command=COMMAND,
-        runs=[_run(*each) for each in runs],
+        runs=[_run(*run) for run in runs],
     )
     return planned.model_dump(mode="json")
 
@@ -177,7 +177,7 @@ class CratePaths:
 
     def _fits(self, path: str) -> bool:
         """Tell whether no file is where a folder would have to be."""
-        folders = {str(one) for one in PurePosixPath(path).parents}
+        folders = {str(parent) for parent in PurePosixPath(path).parents}
         return not folders & self._taken.keys() and not any(
             taken.startswith(f"{path}/") for taken in self._taken
         )

@@ -68,7 +68,7 @@ class _Addresses:
         """Return what makes a part of the drawing lead to its queues."""
         # The first queue of each link comes before the second one of any.
         ranked = [
-            (place, name) for link in links for place, name in enumerate(self.queues.get(link, ()))
+            (index, name) for link in links for index, name in enumerate(self.queues.get(link, ()))
         ]
         names = [name for _place, name in sorted(ranked, key=lambda one: one[0])]
         return DrawnElement(tuple(links), tuple(names[:MOST_QUEUES]), self.address)
@@ -117,20 +117,20 @@ class _Geometry:
         lift = max((len(caption) for caption in captions), default=0) * LINE_HEIGHT + PADDING
         tops: dict[int, float] = {}
         bottoms: dict[int, float] = {}
-        for place in places.values():
-            trees = [bundle.width for bundle in (*place.above, *place.below)]
+        for cell in places.values():
+            trees = [bundle.width for bundle in (*cell.above, *cell.below)]
             step = max([step, *(_INDENT + width + 2 * _GAP for width in trees)])
-            side = max(_height(place.left), _height(place.right)) / 2
-            above = _ROUTER_HEIGHT / 2 + lift + _GAP + _height(place.above)
-            below = _ROUTER_HEIGHT / 2 + _GAP + _height(place.below)
-            tops[place.row] = max(tops.get(place.row, 0.0), side, above)
-            bottoms[place.row] = max(bottoms.get(place.row, 0.0), side, below)
+            side = max(_height(cell.left), _height(cell.right)) / 2
+            above = _ROUTER_HEIGHT / 2 + lift + _GAP + _height(cell.above)
+            below = _ROUTER_HEIGHT / 2 + _GAP + _height(cell.below)
+            tops[cell.row] = max(tops.get(cell.row, 0.0), side, above)
+            bottoms[cell.row] = max(bottoms.get(cell.row, 0.0), side, below)
         middles: dict[int, float] = {}
         edge = 0.0
         for row in sorted(tops):
             middles[row] = edge + tops[row]
             edge = middles[row] + bottoms[row] + 2 * _GAP
-        at = {name: (place.column * step, middles[place.row]) for name, place in places.items()}
+        at = {name: (cell.column * step, middles[cell.row]) for name, cell in places.items()}
         return cls(at, lift)
 
 
@@ -157,8 +157,8 @@ def _draw_hosts(
 ) -> None:
     def draw_bundle(bundle: HostBox, middle: Point, *corners: Point) -> None:
         wire = addresses.wire(bundle.links) if addresses else None
-        for one, other in itertools.pairwise([(x, y), *corners, middle]):
-            canvas.line(one, other, wire)
+        for start, other in itertools.pairwise([(x, y), *corners, middle]):
+            canvas.line(start, other, wire)
         canvas.box(middle, bundle.lines, "hosts", wire)
 
     x, y = geometry.centres[name]

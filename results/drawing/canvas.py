@@ -131,8 +131,8 @@ class Canvas:
         name, drawn = html.escape(plaintext.one_line(title)), []
         if heading:
             width = max(width, len(title) * 1.3 * _CHARACTER_WIDTH + 2 * _MARGIN)
-            place = f'x="{left + _MARGIN:.1f}" y="{top + _MARGIN + 4:.1f}"'
-            drawn = [f'<text class="title" {place}>{name}</text>']
+            position = f'x="{left + _MARGIN:.1f}" y="{top + _MARGIN + 4:.1f}"'
+            drawn = [f'<text class="title" {position}>{name}</text>']
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{width:.0f}" '
             f'height="{height:.0f}" viewBox="{left:.1f} {top:.1f} {width:.1f} {height:.1f}">'

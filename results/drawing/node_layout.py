@@ -130,19 +130,19 @@ def add_hosts(
     network: Network, places: dict[str, NodePlace], measured: MeasuredDrops | None
 ) -> None:
     """Add a box for the hosts of each side of each group at each router."""
-    last = max((place.column for place in places.values()), default=0)
+    last = max((node.column for node in places.values()), default=0)
     for (_group, side, router), members in _gathered(network, places).items():
         bundle = _bundle(members, measured)
-        place = places[router]
-        outer = place.column in (0, last)
-        at_left = place.column == 0 and (last > 0 or side == "sources")
+        node = places[router]
+        outer = node.column in (0, last)
+        at_left = node.column == 0 and (last > 0 or side == "sources")
         if outer:
-            (place.left if at_left else place.right).append(bundle)
+            (node.left if at_left else node.right).append(bundle)
         else:
-            (place.above if side == "sources" else place.below).append(bundle)
+            (node.above if side == "sources" else node.below).append(bundle)
     if measured is not None:
-        for place in places.values():
-            for boxes in (place.left, place.right, place.above, place.below):
+        for node in places.values():
+            for boxes in (node.left, node.right, node.above, node.below):
                 if len(boxes) > MOST_BOXES:
                     boxes[:] = [_merged(boxes, measured)]
 
@@ -179,5 +179,5 @@ def _bundle(members: Sequence[Member], measured: MeasuredDrops | None) -> HostBo
 def _merged(boxes: Sequence[HostBox], measured: MeasuredDrops) -> HostBox:
     """Return one box for those of many groups."""
     members = [member for box in boxes for member in box.members]
-    one = _bundle(members, measured)
-    return HostBox((f"{len(boxes)} groups", *one.lines[1:]), one.links, members)
+    bundle = _bundle(members, measured)
+    return HostBox((f"{len(boxes)} groups", *bundle.lines[1:]), bundle.links, members)

@@ -35,7 +35,7 @@ def network_of(
     """
     if not links:
         return None
-    records: _Records = {(one.link, one.direction, one.role): one for one in queues}
+    records: _Records = {(record.link, record.direction, record.role): record for record in queues}
     made = tuple(_link(link, records) for link in links)
     nodes = dict.fromkeys(node for link in made for node in (link.a, link.b))
     degrees = Counter(node for link in made for node in (link.a, link.b))
@@ -83,10 +83,10 @@ def _groups(hosts: Sequence[str], flows: Sequence[FlowRecord]) -> tuple[Group, .
     pairs: dict[str, dict[str, str]] = {}
     there = set(hosts)
     for host in hosts:
-        found = _HOST.fullmatch(host)
-        other = f"{found['group']}_dst{found['number']}" if found else ""
-        if found and other in there and other != host:
-            pairs.setdefault(found["group"], {})[host] = other
+        match = _HOST.fullmatch(host)
+        other = f"{match['group']}_dst{match['number']}" if match else ""
+        if match and other in there and other != host:
+            pairs.setdefault(match["group"], {})[host] = other
     named = {host for group in pairs.values() for pair in group.items() for host in pair}
     for flow in flows:
         if flow.source not in named and flow.sink not in named:

@@ -114,10 +114,10 @@ class _Parser(Generic[Item]):
         self._depth = 0
 
     def whole(self) -> Condition[Item]:
-        found = self._either()
+        condition = self._either()
         if self._next.kind != "end":
             raise self._error(self._next, "here must be `and`, `or` or the end")
-        return found
+        return condition
 
     @property
     def _next(self) -> _Token:
@@ -128,17 +128,17 @@ class _Parser(Generic[Item]):
         return self._tokens[self._at - 1]
 
     def _split(self) -> list[_Token]:
-        tokens, place = [], 0
-        while place < len(self._text):
-            match = _TOKEN.match(self._text, place)
+        tokens, position = [], 0
+        while position < len(self._text):
+            match = _TOKEN.match(self._text, position)
             if match is None:
                 raise ConditionError(
-                    self._text, place, len(self._text), "the text in quotes has no end"
+                    self._text, position, len(self._text), "the text in quotes has no end"
                 )
             if match.lastgroup != "space":
-                tokens.append(_Token(str(match.lastgroup), match[0], place, match.end()))
-            place = match.end()
-        return [*tokens, _Token("end", "", place, place)]
+                tokens.append(_Token(str(match.lastgroup), match[0], position, match.end()))
+            position = match.end()
+        return [*tokens, _Token("end", "", position, position)]
 
     def _either(self) -> Condition[Item]:
         parts = [self._both()]
@@ -164,14 +164,14 @@ class _Parser(Generic[Item]):
         opening = self._take()
         if opening.text == "not":
             inner = self._factor()
-            found: Condition[Item] = lambda run: not inner(run)  # noqa: E731
+            condition: Condition[Item] = lambda run: not inner(run)  # noqa: E731
         else:
-            found = self._either()
+            condition = self._either()
             if self._next.text != ")":
                 raise self._error(self._next, "here must be `and`, `or` or `)`")
             self._take()
         self._depth -= 1
-        return found
+        return condition
 
     def _comparison(self) -> Condition[Item]:
         name = self._take()
@@ -255,8 +255,8 @@ def _ordering(
     unit, limit = wanted
 
     def holds(run: Item) -> bool:
-        for found, value in field.values(run):  # noqa: SIM110
-            if found == unit and compare(value, limit):
+        for value_unit, value in field.values(run):
+            if value_unit == unit and compare(value, limit):
                 return True
         return False
 

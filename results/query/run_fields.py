@@ -155,7 +155,7 @@ def valid_names(runs: Sequence[HasNames]) -> str:
     axes = sorted({path for run in runs for path in run.variant})
     groups = {
         "fields": sorted((*_TEXTS, "started_utc", *_WORDS, *_LISTS, *_NUMBERS)),
-        "metrics": [one.name for one in of_scope("run")],
+        "metrics": [metric.name for metric in of_scope("run")],
         "of the matrix": axes,
     }
     return "\n".join(f"  {group}: {listed(names)}" for group, names in groups.items() if names)
@@ -173,8 +173,10 @@ def comparable(value: object) -> Value:
         return ("text", json.dumps(value))
     if _WHOLE.fullmatch(str(value)):
         return ("1", int(str(value)))  # seeds have more digits than a float
-    found = number(value)
-    return ("text", value) if found is None else (found[1], _rounded(found[0]))
+    parsed_number = number(value)
+    return (
+        ("text", value) if parsed_number is None else (parsed_number[1], _rounded(parsed_number[0]))
+    )
 
 
 def _rounded(value: float) -> float:
@@ -200,8 +202,8 @@ def _number_field(name: str, unit: str, get: Callable[[QueriedRun], Any]) -> Run
         return [] if value is None else [(unit, _rounded(value))]
 
     def parse(text: str) -> Value:
-        found, value = comparable(text)
-        if found == unit or (found == "1" and "%" not in text):
+        written_unit, value = comparable(text)
+        if written_unit == unit or (written_unit == "1" and "%" not in text):
             return (unit, value)
         words = ", ".join(_UNITS_WRITTEN.get(unit, ()))
         units = f", alone or with a unit ({words})" if words else f" of {unit}"
@@ -212,16 +214,18 @@ def _number_field(name: str, unit: str, get: Callable[[QueriedRun], Any]) -> Run
 
 def _axis_field(name: str, runs: Sequence[HasNames]) -> RunField[QueriedRun]:
     paths = {path for run in runs for path in run.variant}
-    found = [name] if name in paths else sorted(p for p in paths if p.endswith(f".{name}"))
-    if len(found) > 1:
-        raise FieldError(f"{shown(name)} may be {' or '.join(found)}: write the whole path")
-    if not found:
+    matching_paths = [name] if name in paths else sorted(p for p in paths if p.endswith(f".{name}"))
+    if len(matching_paths) > 1:
+        raise FieldError(
+            f"{shown(name)} may be {' or '.join(matching_paths)}: write the whole path"
+        )
+    if not matching_paths:
         every = [*_TEXTS, "started_utc", *_WORDS, *_LISTS, *_NUMBERS, *paths,
-                 *(one.name for one in of_scope("run"))]  # fmt: skip
+                 *(metric.name for metric in of_scope("run"))]  # fmt: skip
         raise FieldError(
             f"there is no {shown(name)}{suggest(name, every)}; valid names:\n{valid_names(runs)}"
         )
-    (path,) = found
+    (path,) = matching_paths
     stored = [run.variant[path] for run in runs if path in run.variant]
     whole = {as_written(value) for value in stored if isinstance(value, Mapping)}
 

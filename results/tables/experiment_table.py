@@ -46,16 +46,16 @@ def rows_of(runs: Iterable[StoredRun], there: Sequence[Axis]) -> Iterator[Row]:
         row = run.row
         if row.status != "ok":
             continue
-        place = {"run": row.id, **axis_columns(row.variant, there), "repetition": row.repetition,
+        identity = {"run": row.id, **axis_columns(row.variant, there), "repetition": row.repetition,
                  "seed": row.seed, "verdict": row.verdict}  # fmt: skip
         for window, values in run.metrics().items():
-            of = {**place, "window": "" if window == WHOLE else window}
+            of = {**identity, "window": "" if window == WHOLE else window}
             yield {**of, "flow": "", "entry": "", "congestion_control": "",
                    **{name: values.run.get(name) for name in names}}  # fmt: skip
-            for flow, entry, found in zip(run.flows, run.entries, values.flows, strict=True):
+            for flow, entry, flow_values in zip(run.flows, run.entries, values.flows, strict=True):
                 yield {**of, "flow": flow.name, "entry": entry,
                        "congestion_control": flow.congestion_control or "",
-                       **{name: found.get(name) for name in names}}  # fmt: skip
+                       **{name: flow_values.get(name) for name in names}}  # fmt: skip
 
 
 def kinds(experiment: Experiment) -> dict[str, parquet.Kind]:
@@ -63,29 +63,29 @@ def kinds(experiment: Experiment) -> dict[str, parquet.Kind]:
 
     It depends on the experiment's axes only, not on the values of its runs.
     """
-    found: dict[str, parquet.Kind] = {"run": "text"}
+    by_column: dict[str, parquet.Kind] = {"run": "text"}
     for axis in experiment.axes():
-        found[axis.label] = "text"
+        by_column[axis.label] = "text"
         if axis.numbers is not None:
-            found[f"{axis.label} [{axis.unit}]"] = "number"
-    found |= {"repetition": "integer", "seed": "integer", "verdict": "text", "window": "text",
+            by_column[f"{axis.label} [{axis.unit}]"] = "number"
+    by_column |= {"repetition": "integer", "seed": "integer", "verdict": "text", "window": "text",
               "flow": "text", "entry": "text", "congestion_control": "text"}  # fmt: skip
-    for one in METRICS.values():
-        if one.scope != "link":
-            found[one.name] = "integer" if one.counts else "number"
-    return found
+    for metric in METRICS.values():
+        if metric.scope != "link":
+            by_column[metric.name] = "integer" if metric.counts else "number"
+    return by_column
 
 
 def axis_columns(variant: Variant, there: Sequence[Axis]) -> Row:
     """Return the columns of a variant: its values as in the scenario, and as numbers."""
-    found: Row = {}
+    columns: Row = {}
     for axis in there:
         value = variant.get(axis.path)
-        found[axis.label] = None if axis.path not in variant else shown(value)
+        columns[axis.label] = None if axis.path not in variant else shown(value)
         if axis.numbers is not None:
             by_value = dict(zip(map(key, axis.values), axis.numbers, strict=True))
-            found[f"{axis.label} [{axis.unit}]"] = by_value.get(key(value))
-    return found
+            columns[f"{axis.label} [{axis.unit}]"] = by_value.get(key(value))
+    return columns
 
 
 def write(

@@ -94,7 +94,7 @@ class Writer:
         """
         import pyarrow
 
-        columns = [_array(*each) for each in zip(self._kinds, values, strict=True)]
+        columns = [_array(*column) for column in zip(self._kinds, values, strict=True)]
         table = pyarrow.Table.from_arrays(columns, schema=self._schema)
         self._writer.write_table(table, row_group_size=max(table.num_rows, 1))
 
@@ -102,8 +102,8 @@ class Writer:
 def table(columns: Sequence[ParquetColumn], about: Mapping[str, str], writer: str) -> bytes:
     """Return the content of a file with one group of rows; see :class:`Writer`."""
     file = io.BytesIO()
-    with Writer(file, {each.name: each.kind for each in columns}, about, writer) as writing:
-        writing.add([each.values for each in columns])
+    with Writer(file, {column.name: column.kind for column in columns}, about, writer) as writing:
+        writing.add([column.values for column in columns])
     return file.getvalue()
 
 

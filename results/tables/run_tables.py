@@ -105,8 +105,8 @@ def _of_flows(
 
     def rows() -> Iterator[Sequence[Any]]:
         for index, flow in enumerate(run.flows):
-            found = read(index, columns)
-            for values in zip(*(listed(name, found[name]) for name in columns), strict=True):
+            samples = read(index, columns)
+            for values in zip(*(listed(name, samples[name]) for name in columns), strict=True):
                 yield [flow.name, *values]
 
     return TypedTable(_texts("flow") | _integers(columns), rows())
@@ -137,16 +137,26 @@ def _kind(flows: Iterable[Sequence[Mapping[str, object]]], name: str) -> parquet
 
 def _metrics(run: StoredRun) -> TypedTable:
     def rows() -> Iterator[Sequence[Any]]:
-        for window, found in run.metrics().items():
+        for window, metrics in run.metrics().items():
             subjects = [
-                ("run", "", found.run),
-                *(("flow", flow.name, of) for flow, of in zip(run.flows, found.flows, strict=True)),
-                *(("link", name, of_link) for name, of_link in found.links.items()),
+                ("run", "", metrics.run),
+                *(
+                    ("flow", flow.name, of)
+                    for flow, of in zip(run.flows, metrics.flows, strict=True)
+                ),
+                *(("link", name, of_link) for name, of_link in metrics.links.items()),
             ]
             for scope, subject, values in subjects:
-                for one in METRICS.values():
-                    if one.scope == scope:
-                        yield [window, scope, subject, one.name, one.unit, values.get(one.name)]
+                for metric in METRICS.values():
+                    if metric.scope == scope:
+                        yield [
+                            window,
+                            scope,
+                            subject,
+                            metric.name,
+                            metric.unit,
+                            values.get(metric.name),
+                        ]
 
     kinds = _texts("window", "scope", "subject", "metric", "unit")
     return TypedTable({**kinds, "value": "number"}, rows())

@@ -23,14 +23,14 @@ def text(summary: Summary) -> str:
          *(f"{percent(share)}{end}" for share in there for end in ("", " low", " high"))]
     )  # fmt: skip
     for row in summary.rows:
-        place = [shown(row.variant.get(axis.path, "")) for axis in axes]
+        axis_values = [shown(row.variant.get(axis.path, "")) for axis in axes]
         for name, metric in row.metrics.items():
             numbers = [metric.mean, metric.low, metric.high, metric.sd, metric.drifting]
             lines.add(
-                [*place, row.flow, row.link, name, units[name], metric.n, *numbers,
+                [*axis_values, row.flow, row.link, name, units[name], metric.n, *numbers,
                  row.left_out.unfaithful, row.left_out.failed,
                  *(getattr(metric, key) for key in COVERAGE),
-                 *(end for each in metric.quantiles for end in each.interval)]
+                 *(end for quantile in metric.quantiles for end in quantile.interval)]
             )  # fmt: skip
     return out.getvalue()
 
@@ -50,28 +50,28 @@ DIFFERENCE = (
 def differences(summary: Summary) -> str:
     """Return one line for each difference ``b - a``, with a column for each axis that it keeps."""
     axes = summary.axes
-    units = {name: one.unit for (name, _scope), one in METRICS.items()}
+    units = {name: metric.unit for (name, _scope), metric in METRICS.items()}
     out = io.StringIO()
     lines = CsvLines(out)
     lines.add([*(axis.label for axis in axes), *DIFFERENCE])
-    for each in summary.differences:
-        place = [shown(each.variant.get(axis.path, "")) for axis in axes]
-        numbers = {**vars(each), "unit": units[each.metric]}
+    for difference in summary.differences:
+        axis_values = [shown(difference.variant.get(axis.path, "")) for axis in axes]
+        numbers = {**vars(difference), "unit": units[difference.metric]}
         for end in "ab":
             numbers[end] = shown(numbers[end])
-        lines.add([*place, *(numbers[key] for key in DIFFERENCE)])
+        lines.add([*axis_values, *(numbers[key] for key in DIFFERENCE)])
     return out.getvalue()
 
 
 def shares(summary: Summary) -> list[float]:
     """Return the shares of the summary's quantiles."""
-    found = (
-        each.share
+    every = (
+        quantile.share
         for row in summary.rows
         for metric in row.metrics.values()
-        for each in metric.quantiles
+        for quantile in metric.quantiles
     )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(every))
 
 
 def percent(share: float) -> str:

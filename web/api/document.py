@@ -79,10 +79,10 @@ class _Schema(GenerateJsonSchema):
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
         """Return the schema of a field that may be absent."""
-        found = super().default_schema(schema)
-        if found.get("default", ...) is None:
-            del found["default"]
-        return found
+        json_schema = super().default_schema(schema)
+        if json_schema.get("default", ...) is None:
+            del json_schema["default"]
+        return json_schema
 
 
 def make(parts: Sequence[ApiBlueprint], needs_token: bool) -> dict[str, Any]:
@@ -120,9 +120,9 @@ def _operation(part: ApiBlueprint, one: ApiAddress) -> dict[str, Any]:
     hints = get_type_hints(one.answers)
     parameters = [
         parameter
-        for place in ("path", "query")
-        if place in hints
-        for parameter in _parameters(hints[place], place)
+        for source in ("path", "query")
+        if source in hints
+        for parameter in _parameters(hints[source], source)
     ]
     return {
         "tags": [part.name],
@@ -140,10 +140,10 @@ def _operation(part: ApiBlueprint, one: ApiAddress) -> dict[str, Any]:
 def _parameters(model: type[BaseModel], place: str) -> Iterator[dict[str, Any]]:
     """Yield the parameters that a model reads from an address' path or query."""
     schema = model.model_json_schema(ref_template=_REFERENCE, schema_generator=_Schema)
-    for name, found in schema.get("properties", {}).items():
-        said = {"description": found["description"]} if "description" in found else {}
+    for name, parameter in schema.get("properties", {}).items():
+        said = {"description": parameter["description"]} if "description" in parameter else {}
         needed = name in schema.get("required", ())
-        yield {"name": name, "in": place, **said, "required": needed, "schema": found}
+        yield {"name": name, "in": place, **said, "required": needed, "schema": parameter}
 
 
 def _response(status: int, model: type[BaseModel]) -> dict[str, Any]:

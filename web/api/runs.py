@@ -50,17 +50,18 @@ def runs(query: RunsQuery) -> Response:
         if not request.args:
             return jsonify(list_document(listing.read(store)))
         wanted = query.wanted()
-        found = page.page(store, wanted)
+        listing_page = page.page(store, wanted)
     answer: dict[str, Any] = {
         "schema": SCHEMA,
-        "runs": [listed(each) for each in found.runs],
+        "runs": [listed(row) for row in listing_page.runs],
         "first": wanted.first,
-        "found": found.found,
-        "total": found.total,
+        "found": listing_page.found,
+        "total": listing_page.total,
     }
     if wanted.facets:
         answer["counts"] = {
-            name: [asdict(one) for one in counts] for name, counts in found.facets.items()
+            name: [asdict(count) for count in counts]
+            for name, counts in listing_page.facets.items()
         }
     return jsonify(answer)
 
@@ -68,23 +69,23 @@ def runs(query: RunsQuery) -> Response:
 @api.address("/runs/<run_id>")
 def run(path: RunAddress) -> Response:
     """Return one run, as `orchestrator show --json` has it."""
-    with reading_run(path.run_id) as (_store, found):
-        return jsonify(document([result.of_run(found)]))
+    with reading_run(path.run_id) as (_store, stored):
+        return jsonify(document([result.of_run(stored)]))
 
 
 @api.address("/runs/<run_id>/tcp")
 def tcp(path: RunAddress, query: TcpQuery) -> Response:
     """Return samples of sockets."""
     part, fields = query.wanted(), query.fields
-    with reading_run(path.run_id) as (_, found):
+    with reading_run(path.run_id) as (_, stored):
         flows = [
             {
-                "name": found.flows[flow].name,
-                **series.tcp(found, flow, query.endpoint, fields, part).document(),
+                "name": stored.flows[flow].name,
+                **series.tcp(stored, flow, query.endpoint, fields, part).document(),
             }
-            for flow in _flows(found, query.flow)
+            for flow in _flows(stored, query.flow)
         ]
-        described = series.described(found, part)
+        described = series.described(stored, part)
         return jsonify({**described, "endpoint": query.endpoint, "flows": flows})
 
 
@@ -92,33 +93,33 @@ def tcp(path: RunAddress, query: TcpQuery) -> Response:
 def queues(path: RunAddress, query: QueuesQuery) -> Response:
     """Return samples of qdiscs."""
     part, fields = query.wanted(), query.fields
-    with reading_run(path.run_id) as (_, found):
-        names = [queue.name for queue in found.queues]
-        usual = [index for index, queue in enumerate(found.queues) if series.is_studied(queue)]
+    with reading_run(path.run_id) as (_, stored):
+        names = [queue.name for queue in stored.queues]
+        usual = [index for index, queue in enumerate(stored.queues) if series.is_studied(queue)]
         chosen = indices_of("queue", query.queue, names, usual)
         answer = [
             {
-                **vars(found.queues[index]),
-                **series.queue(found, index, fields, part).document(),
+                **vars(stored.queues[index]),
+                **series.queue(stored, index, fields, part).document(),
             }
             for index in chosen
         ]
-        return jsonify({**series.described(found, part), "queues": answer})
+        return jsonify({**series.described(stored, part), "queues": answer})
 
 
 @api.address("/runs/<run_id>/goodput")
 def goodput(path: RunAddress, query: FlowsQuery) -> Response:
     """Return goodput of flows over bins: application bytes at the receiver x 8 / time."""
     part = query.wanted()
-    with reading_run(path.run_id) as (_, found):
-        flows = _flows(found, query.flow)
-        counted = [series.received(found, flow, part) for flow in flows]
-        bin_s = series.bin_width_s(found, [one.time_s for one in counted], part)
+    with reading_run(path.run_id) as (_, stored):
+        flows = _flows(stored, query.flow)
+        counted = [series.received(stored, flow, part) for flow in flows]
+        bin_s = series.bin_width_s(stored, [one.time_s for one in counted], part)
         answer = [
-            {"name": found.flows[flow].name, **vars(series.goodput(counter, bin_s, part))}
+            {"name": stored.flows[flow].name, **vars(series.goodput(counter, bin_s, part))}
             for flow, counter in zip(flows, counted, strict=True)
         ]
-        return jsonify({**series.described(found, part), "bin_s": bin_s, "flows": answer})
+        return jsonify({**series.described(stored, part), "bin_s": bin_s, "flows": answer})
 
 
 def _flows(run: StoredRun, wanted: Sequence[str]) -> list[int]:

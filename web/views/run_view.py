@@ -105,17 +105,20 @@ def metric_table(run: RunResult) -> list[MetricLine]:
     Those with a column come first, in its order. A metric without any value is left out.
     """
     whole, windows = run.metrics, [window.metrics for window in run.windows.values()]
-    placed = [one for _column, one in columns_of("run")]
-    metrics = [*placed, *(one for one in of_scope("run") if one not in placed)]
+    placed = [metric for _column, metric in columns_of("run")]
+    metrics = [*placed, *(metric for metric in of_scope("run") if metric not in placed)]
     return [
         MetricLine(
-            one.name,
-            one.title,
-            _definition(one),
-            tuple(formats.metric(values.get(one.name), one.format) for values in (whole, *windows)),
+            metric.name,
+            metric.title,
+            _definition(metric),
+            tuple(
+                formats.metric(values.get(metric.name), metric.format)
+                for values in (whole, *windows)
+            ),
         )
-        for one in metrics
-        if any(values.get(one.name) is not None for values in (whole, *windows))
+        for metric in metrics
+        if any(values.get(metric.name) is not None for values in (whole, *windows))
     ]
 
 
@@ -136,24 +139,24 @@ class MetricColumn:
 def short_columns(table: Table, subjects: Sequence[Values]) -> list[MetricColumn]:
     """Return the columns of a short table, some of which depend on the subjects' values."""
     return [
-        _column(one, _capital(column.heading))
-        for column, one in columns_of(table)
-        if not column.where_not_zero or any(subject.get(one.name) for subject in subjects)
+        _column(metric, _capital(column.heading))
+        for column, metric in columns_of(table)
+        if not column.where_not_zero or any(subject.get(metric.name) for subject in subjects)
     ]
 
 
 def all_columns(scope: Scope, subjects: Sequence[Values]) -> list[MetricColumn]:
     """Return a column for every metric of the scope that one of the subjects has a value of."""
     return [
-        _column(one, one.title)
-        for one in of_scope(scope)
-        if any(subject.get(one.name) is not None for subject in subjects)
+        _column(metric, metric.title)
+        for metric in of_scope(scope)
+        if any(subject.get(metric.name) is not None for subject in subjects)
     ]
 
 
 def all_metrics(scope: Scope) -> list[MetricColumn]:
     """Return a column for every metric of the scope."""
-    return [_column(one, one.title) for one in of_scope(scope)]
+    return [_column(metric, metric.title) for metric in of_scope(scope)]
 
 
 MOST_AXES = 6
@@ -179,7 +182,9 @@ def variant_words(variant: Variant, axes: Sequence[Axis]) -> str:
 def congestion(run: ListedRun) -> str:
     """Return the congestion controls of a run's flows with the numbers of flows."""
     counts = Counter(flow.congestion_control or "none" for flow in run.flows)
-    return ", ".join(f"{number} × {one}" if number > 1 else one for one, number in counts.items())
+    return ", ".join(
+        f"{number} × {control}" if number > 1 else control for control, number in counts.items()
+    )
 
 
 def paired(names: Iterable[str], subjects: Iterable[Values]) -> Iterable[tuple[str, Values]]:

@@ -94,7 +94,7 @@ def _between(summary: Summary, found: Sequence[Comparison]) -> str:
     path = found[0].axis
     if path is None:
         return "between flow entries"
-    axis = next(one for one in summary.axes if one.path == path)
+    axis = next(axis_of_summary for axis_of_summary in summary.axes if axis_of_summary.path == path)
     return f"between values of {_labels.axis_words(axis)}"
 
 
@@ -115,7 +115,7 @@ def _most_decisive(found: Sequence[Comparison]) -> Sequence[Comparison]:
 
 def _left_out(found: Sequence[Comparison], number: int) -> str:
     """Return how many comparisons there are, and which of them the table has."""
-    shown = sum(each.sign != 0 for each in found)
+    shown = sum(difference.sign != 0 for difference in found)
     share = f"{shown or 'None'} of {len(found)} comparisons {'show' if shown > 1 else 'shows'}"
     return f" {share} a difference; these are the {number} with the smallest p."
 

@@ -100,7 +100,7 @@ def pictures(
 ) -> tuple[list[Picture], list[str]]:
     """Return the figures, and notes about those that are not drawn."""
     specs = figures_of(scenario) or list(default(store, experiment, wanted))
-    found: list[Picture] = []
+    drawn: list[Picture] = []
     notes: list[str] = []
     for spec in specs:
         try:
@@ -108,13 +108,13 @@ def pictures(
         except UsageError as error:
             notes.append(f"The figure {spec.file} is not drawn: {error}.")
             continue
-        found += parts
-    if len(found) > MOST_FIGURES:
+        drawn += parts
+    if len(drawn) > MOST_FIGURES:
         notes.append(
-            f"{len(found) - MOST_FIGURES} of {len(found)} figures are left out; "
+            f"{len(drawn) - MOST_FIGURES} of {len(drawn)} figures are left out; "
             "--where and --flow choose others."
         )
-    return found[:MOST_FIGURES], notes
+    return drawn[:MOST_FIGURES], notes
 
 
 def _narrowed(spec: FigureSpec, selection: ReportSelection) -> FigureSpec:

@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
 def runs(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the ids of stored runs, newest first, and ``last``."""
-    found = [
+    matching = [
         CompletionItem(row.id, help=f"{row.scenario}, {row.status}") for row in _rows(ctx)[::-1]
     ]
-    items = [*found, CompletionItem("last", help="the newest run")] if found else []
+    items = [*matching, CompletionItem("last", help="the newest run")] if matching else []
     return [item for item in items if item.value.startswith(incomplete)]
 
 
@@ -84,7 +84,7 @@ def claims(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list
         [
             f"{name}:{each}"
             for name, paper in papers.items()
-            for each in (*paper.claims, *(one.id for one in paper.statements()))
+            for each in (*paper.claims, *(statement.id for statement in paper.statements()))
         ],
         incomplete,
     )

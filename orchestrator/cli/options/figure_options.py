@@ -92,7 +92,11 @@ def made(figure: type[FigureSpec], file: str, given: Mapping[str, Any]) -> Figur
         field = figure.model_fields[name]
         key = field.alias or name
         if _plain(field.annotation) is Where:
-            values[key] = value[0] if len(value) == 1 else " and ".join(f"({one})" for one in value)
+            values[key] = (
+                value[0]
+                if len(value) == 1
+                else " and ".join(f"({condition})" for condition in value)
+            )
         elif get_origin(_plain(field.annotation)) is dict:
             values[key] = dict(_pair(name, text) for text in value)
         else:

@@ -56,10 +56,10 @@ def _moment(text: str, now: datetime) -> datetime:
                 f"--since {text}: unknown unit {shown(match[2])}{suggest(match[2], AGES)}; "
                 f"valid units: {', '.join(AGES)}"
             )
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except (ValueError, OverflowError):
         raise UsageError(
             f"--since {text}: write an age such as 30min, 12h or 2d, or a time in UTC such as "
             "2026-11-20 or 2026-11-20T10:15"
         ) from None
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 def show(found: CrateComparison) -> str:
     """Return how many runs are bit-identical, with those that are not."""
     lines = [
-        f"{each.run}: a DIFFERENT digest from {each.crate_run} of the crate ({each.digest})"
-        for each in found.compared
-        if not each.same
+        f"{run.run}: a DIFFERENT digest from {run.crate_run} of the crate ({run.digest})"
+        for run in found.compared
+        if not run.same
     ]
     number = f"{found.bit_identical} of {len(found.compared)}"
     return "\n".join([*lines, f"{number} runs are bit-identical to the crate's"])

@@ -18,13 +18,13 @@ def show(found: Sequence[ExpectationResult]) -> None:
         return
     rows = [
         [
-            "met" if each.met else "NOT MET",
-            variant_names.one_line(each.variant) or quantities.NO_VALUE,
-            each.expectation,
-            measured(each),
-            each.reason or "",
+            "met" if expectation.met else "NOT MET",
+            variant_names.one_line(expectation.variant) or quantities.NO_VALUE,
+            expectation.expectation,
+            measured(expectation),
+            expectation.reason or "",
         ]
-        for each in found
+        for expectation in found
     ]
     out = terminal.console()
     out.print()

@@ -44,7 +44,7 @@ def write(outcomes: Sequence[ScenarioOutcome], path: Path) -> None:
     Raises:
         UsageError: the file cannot be written.
     """
-    suites = [_suite(each) for each in outcomes]
+    suites = [_suite(outcome) for outcome in outcomes]
     root = suites[0]
     if len(suites) > 1:
         root = ET.Element("testsuites")
@@ -60,7 +60,7 @@ def write(outcomes: Sequence[ScenarioOutcome], path: Path) -> None:
 def _suite(outcome: ScenarioOutcome) -> ET.Element:
     """Return the test suite of a scenario."""
     runs, expectations = outcome.runs, outcome.expectations or ()
-    unmet = sum(not each.met for each in expectations)
+    unmet = sum(not expectation.met for expectation in expectations)
     suite = ET.Element(
         "testsuite",
         name=plaintext.one_line(outcome.scenario or "orchestrator"),
@@ -86,8 +86,8 @@ def _suite(outcome: ScenarioOutcome) -> ET.Element:
                 case, "failure", type=kind, message=plaintext.one_line(detail.partition("\n")[0])
             )
             case[0].text = _clean(f"run {run.row.id}\n{detail}")
-    for each in expectations:
-        _add_expectation(suite, each)
+    for expectation in expectations:
+        _add_expectation(suite, expectation)
     if outcome.error:
         case = ET.SubElement(suite, "testcase", classname=suite.get("name", ""), name="run")
         ET.SubElement(case, "error", type="error", message=plaintext.one_line(outcome.error))

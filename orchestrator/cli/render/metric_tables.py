@@ -24,9 +24,9 @@ _MOST_SUBJECTS = 24
 def columns(table: Table, subjects: Sequence[Values]) -> list[tuple[str, Metric]]:
     """Return (heading with unit, metric) of the columns of a short table that have values."""
     return [
-        (_heading(column, one), one)
-        for column, one in columns_of(table, in_text=True)
-        if not column.where_not_zero or any(subject.get(one.name) for subject in subjects)
+        (_heading(column, metric), metric)
+        for column, metric in columns_of(table, in_text=True)
+        if not column.where_not_zero or any(subject.get(metric.name) for subject in subjects)
     ]
 
 
@@ -37,24 +37,30 @@ def _heading(column: TableColumn, one: Metric) -> str:
 
 def cells(shown: Sequence[tuple[str, Metric]], subject: Values) -> list[str]:
     """Return a subject's values of those columns."""
-    return [quantities.quantity(subject.get(one.name), one.unit) for _heading, one in shown]
+    return [
+        quantities.quantity(subject.get(metric.name), metric.unit) for _heading, metric in shown
+    ]
 
 
 def summary(metrics: Values) -> str:
     """Return the main metrics of a run on one line."""
     return ", ".join(
-        f"{column.heading} {quantities.quantity(metrics.get(one.name), one.unit)}"
-        for column, one in columns_of("run", in_text=True)
-        if not column.where_not_zero or metrics.get(one.name)
+        f"{column.heading} {quantities.quantity(metrics.get(metric.name), metric.unit)}"
+        for column, metric in columns_of("run", in_text=True)
+        if not column.where_not_zero or metrics.get(metric.name)
     )
 
 
 def of_run(metrics: Values) -> Any:
     """Return the table of every metric of a run."""
     rows = [
-        [one.name, quantities.quantity(metrics[one.name], one.unit), quantities.unit(one.unit)]
-        for one in of_scope("run")
-        if one.name in metrics
+        [
+            metric.name,
+            quantities.quantity(metrics[metric.name], metric.unit),
+            quantities.unit(metric.unit),
+        ]
+        for metric in of_scope("run")
+        if metric.name in metrics
     ]
     return terminal.table(["metric", "value", "unit"], rows, right=(1,))
 

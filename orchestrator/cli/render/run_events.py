@@ -71,9 +71,9 @@ class RunEvents:
     def _wait(self, estimator: events.EstimatorMaker) -> None:
         """Let the status line estimate by earlier runs, and load what prints results."""
         if not self._quiet and self._progress is not None:
-            found = estimator()
-            if found is not None:
-                self._progress.learn(found)
+            estimates = estimator()
+            if estimates is not None:
+                self._progress.learn(estimates)
         terminal.load_console()
 
     def _print(self, event: events.Event) -> None:

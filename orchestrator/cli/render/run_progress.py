@@ -52,7 +52,7 @@ class LiveProgress:
     def learn(self, estimator: Estimator) -> None:
         """Estimate the runs by earlier ones from now on; it may be called beside ``progress``."""
         estimates = [estimator(run) for run in self._runs]
-        self._work_s = [each.wall_s for each in estimates]
+        self._work_s = [estimate.wall_s for estimate in estimates]
         self._earlier = least_certain(estimates).runs
 
     def progress(self, progress: Progress) -> None:
@@ -116,7 +116,7 @@ class LiveProgress:
         Estimates say how much of the work is done. The time that it took tells how fast this
         machine works now. Before that is known, estimates by earlier runs stand for themselves.
         """
-        work_s = [0.0 if index in self._failed else each for index, each in enumerate(self._work_s)]
+        work_s = [0.0 if index in self._failed else work for index, work in enumerate(self._work_s)]
         done_s = sum(
             work_s[index] * simulated_s / self._durations_s[index]
             for index, simulated_s in self._simulated_s.items()

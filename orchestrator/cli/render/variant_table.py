@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def print_text(comparison: VariantComparison, out: Console) -> None:
     """Print a row for each metric of a subject that has a difference, and what is left out."""
-    names = [one.name for one in comparison.variants]
+    names = [variant.name for variant in comparison.variants]
     headings = ["of", "metric", "unit", *(f"{name}, mean" for name in names)]
     for name in names[1:]:
         headings += [f"{name} - {names[0]} [interval]", "result"]
@@ -52,15 +52,15 @@ def _families(values: Sequence[ComparedMetric]) -> Iterator[str]:
     """Yield what the intervals of the metrics' differences are, once for families of one size."""
     sizes: dict[int, list[str]] = {}
     for line in values:
-        for one in line.differences:
-            if one is not None:
-                sizes.setdefault(one.family_n, []).append(line.metric)
+        for difference in line.differences:
+            if difference is not None:
+                sizes.setdefault(difference.family_n, []).append(line.metric)
     for number, metrics in sizes.items():
         of = ", ".join(dict.fromkeys(metrics)) if len(sizes) > 1 else "each metric"
         yield f"differences of {of}: {contrasts.sentence(number)}"
 
 
 def _notes(variants: Sequence[ComparedVariant]) -> Iterator[str]:
-    for one in variants:
-        if words := left_out.words(one.left_out):
-            yield f"{one.name}: left out: {words}"
+    for variant in variants:
+        if words := left_out.words(variant.left_out):
+            yield f"{variant.name}: left out: {words}"

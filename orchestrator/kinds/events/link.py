@@ -75,8 +75,8 @@ class LinkEvent(EventSpec):
 
     def apply(self, network: NetworkState) -> None:
         """Change each channel of the links, then the routes."""
-        for place, link in enumerate(self.link):
-            for channel in network.channels(link, self.direction, ("link", place)):
+        for index, link in enumerate(self.link):
+            for channel in network.channels(link, self.direction, ("link", index)):
                 if self.rate is not None:
                     network.set_rate(channel, self.rate)
                 if self.delay is not None:

@@ -159,7 +159,7 @@ def _least(function: Callable[[float], float]) -> float:
     low, high = -25.0, 5.0
     ratio = (math.sqrt(5) - 1) / 2
     inner = [high - ratio * (high - low), low + ratio * (high - low)]
-    values = [function(place) for place in inner]
+    values = [function(point) for point in inner]
     for _ in range(80):
         if values[0] < values[1]:
             high, inner[1], values[1] = inner[1], inner[0], values[0]

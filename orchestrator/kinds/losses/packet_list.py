@@ -28,10 +28,10 @@ def _numbers(value: Any) -> PacketRange:
         return value
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise ValueError(f"{shown(value)} is no packet's number: write 7, or a range such as 20-25")
-    found = _FORM.fullmatch(str(value))
-    if found is None:
+    match = _FORM.fullmatch(str(value))
+    if match is None:
         raise ValueError(f"{shown(value)} is no packet's number: write 7, or a range such as 20-25")
-    first, last = int(found[1]), int(found[2] or found[1])
+    first, last = int(match[1]), int(match[2] or match[1])
     if not first:
         raise ValueError("there is no packet 0: the first packet has the number 1")
     if last < first:
@@ -126,7 +126,7 @@ class PacketList(LossSpec):
     @property
     def chosen(self) -> ChosenPackets:
         """The packets that are lost."""
-        ranges = tuple((one.first, one.last) for one in self.packets)
+        ranges = tuple((numbers.first, numbers.last) for numbers in self.packets)
         return ChosenPackets(ranges, self.flow, self.count == "data")
 
     def impairment(self) -> IndependentLoss:

@@ -25,8 +25,8 @@ class Profile:
 @cache
 def profiles() -> dict[str, Profile]:
     """Return every profile by its name."""
-    found = {}
+    by_name = {}
     for place in pkgutil.iter_modules(__path__):
         module = importlib.import_module(f"{__name__}.{place.name}")
-        found[place.name] = Profile(place.name, module.OPTIONS, inspect.getdoc(module) or "")
-    return found
+        by_name[place.name] = Profile(place.name, module.OPTIONS, inspect.getdoc(module) or "")
+    return by_name

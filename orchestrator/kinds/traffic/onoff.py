@@ -107,7 +107,7 @@ class OnOff(Windowed, TrafficSpec):
     def demand(self) -> Demand:
         """Return the demand with all times in nanoseconds."""
         if self.intervals is not None:
-            whole = [[nanoseconds(time_s) for time_s in each] for each in self.intervals]
+            whole = [[nanoseconds(time_s) for time_s in interval] for interval in self.intervals]
             return onoff_demand(reconnect=self.reconnect, window=self.window, intervals=whole)
         assert self.on is not None, "or there would be intervals"
         assert self.off is not None, "or there would be intervals"

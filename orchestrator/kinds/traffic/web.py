@@ -93,9 +93,11 @@ class Web(Windowed, TrafficSpec):
         # Drawn sizes are rounded down, by half a byte on average. Fixed sizes are not.
         rounded = 0.0 if self.response.distribution == "fixed" else 0.5
         payload_bytes = self.response.average() - rounded
-        each = payload_bytes + segments * segment.headers_bytes
+        object_bytes = payload_bytes + segments * segment.headers_bytes
         objects = self.objects.average_count() * self.pages.average_count()
-        return objects * each + CONNECTION_SEGMENTS * segment.headers_bytes + SYN_OPTIONS_BYTES
+        return (
+            objects * object_bytes + CONNECTION_SEGMENTS * segment.headers_bytes + SYN_OPTIONS_BYTES
+        )
 
     def demand(self) -> Demand:
         """Return the demand; the plan turns a load into a rate of sessions for the path."""

@@ -21,17 +21,17 @@ def ablations(
     every = paper.claims[claim].ablations
     if not every:
         return
-    found = {each.name: causes.get((name, claim, each.name)) for each in every}
+    summaries = {ablation.name: causes.get((name, claim, ablation.name)) for ablation in every}
     yield ""
     yield "Ablations:"
     yield ""
-    for each in every:
-        yield from _described(name, claim, each, found[each.name])
+    for ablation in every:
+        yield from _described(name, claim, ablation, summaries[ablation.name])
     lines = [
-        one
-        for each in every
-        if (measured := found[each.name]) is not None
-        for one in _rows(paper, claim, each, measured)
+        row
+        for ablation in every
+        if (measured := summaries[ablation.name]) is not None
+        for row in _rows(paper, claim, ablation, measured)
     ]
     if lines:
         yield ""

@@ -91,8 +91,8 @@ def verdicts(
     papers: Mapping[str, Paper], measured: Mapping[tuple[str, str], ClaimSummaries]
 ) -> dict[tuple[str, str], Verdict | None]:
     """Return the verdict on each (paper, claim), None where nothing of it was measured yet."""
-    found = judged_claims(papers, measured)
-    return {key: None if each is None else each.verdict for key, each in found.items()}
+    by_claim = judged_claims(papers, measured)
+    return {key: None if judged is None else judged.verdict for key, judged in by_claim.items()}
 
 
 def _judged(name: str, paper: Paper, claim: str, made: ClaimSummaries | None) -> JudgedClaim | None:
@@ -198,7 +198,7 @@ def _setting(paper: Paper, statement: Statement, made: ClaimSummaries | None) ->
     if made is not None and (judged := made.rows(statement)):
         length = made.of(statement).length
         told.append(measured_part(statement, judged, paper.experiments, length))
-    setting = "; ".join(each for each in told if each)
+    setting = "; ".join(part for part in told if part)
     return f"({setting})" if setting else ""
 
 
@@ -224,33 +224,33 @@ def _origin(name: str, made: ClaimSummary, ids: Sequence[str]) -> Iterator[str]:
 
 def _reasons(statement: Statement, made: ClaimSummaries | None) -> Iterator[str]:
     """Yield why a statement cannot be tested, or which tolerance it has and why."""
-    found: Sequence[str]
+    items: Sequence[str]
     if statement.cannot is not None:
-        found = [f"- {statement.id} cannot be tested here. {statement.cannot}"]
+        items = [f"- {statement.id} cannot be tested here. {statement.cannot}"]
     else:
-        found = [f"- {statement.id}: tolerance {_tolerance(statement)}. {statement.reason}"]
+        items = [f"- {statement.id}: tolerance {_tolerance(statement)}. {statement.reason}"]
     if statement.in_part is not None:
-        found = [*found, f"- {statement.id} is testable in part. {statement.in_part}"]
+        items = [*items, f"- {statement.id} is testable in part. {statement.in_part}"]
     if made is not None and statement.cannot is None:
         left_out = made.left_out(statement)
         if left_out.unfaithful or left_out.failed:
-            found = [
-                *found,
+            items = [
+                *items,
                 f"- {statement.id}: left out {left_out.unfaithful} unfaithful, {left_out.failed} "
                 "failed values.",
             ]
-        found = [*found, *_open(statement, made)]
-    for each in found:
-        yield from wrapped(each)
+        items = [*items, *_open(statement, made)]
+    for item in items:
+        yield from wrapped(item)
 
 
 def _open(statement: Statement, made: ClaimSummaries) -> Iterator[str]:
     """Yield what would decide the open rows of a statement."""
-    findings = [each.finding for each in made.rows(statement) if each.finding.verdict == OPEN]
+    findings = [row.finding for row in made.rows(statement) if row.finding.verdict == OPEN]
     if not findings:
         return
-    needed = [each.needed for each in findings if each.needed is not None]
-    told = [str(each.reason) for each in findings if each.needed is None]
+    needed = [finding.needed for finding in findings if finding.needed is not None]
+    told = [str(finding.reason) for finding in findings if finding.needed is None]
     told += [f"{max(needed)} repetitions decide with a probability of 90%"] if needed else []
     rows = "1 row" if len(findings) == 1 else f"{len(findings)} rows"
     yield f"- {statement.id} is open in {rows}: {'; '.join(dict.fromkeys(told))}."

@@ -92,11 +92,11 @@ def _table(
         return
     yield "| statement | open rows | length | further runs | minutes | hours so far |"
     yield "|---|---|---|---|---|---|"
-    for each in statements:
-        spent_s += each.wall_s
+    for statement in statements:
+        spent_s += statement.wall_s
         yield line(
-            _name(each), str(each.rows), each.length, str(each.runs),
-            f"{each.wall_s / 60:.1f}", f"{spent_s / 3600:.2f}",
+            _name(statement), str(statement.rows), statement.length, str(statement.runs),
+            f"{statement.wall_s / 60:.1f}", f"{spent_s / 3600:.2f}",
         )  # fmt: skip
 
 

@@ -39,7 +39,7 @@ class ClaimRow:
 
     def quantities(self) -> list[Quantity]:
         """Return all values of runs that it needs."""
-        return [each for terms in self.terms for each in terms]
+        return [quantity for terms in self.terms for quantity in terms]
 
 
 def rows(statement: Statement, planned: Callable[[Quantity], bool] | None = None) -> list[ClaimRow]:
@@ -60,7 +60,9 @@ def rows(statement: Statement, planned: Callable[[Quantity], bool] | None = None
     if statement.relation == "monotone":
         return _steps(
             statement,
-            lambda values: pairwise(each for each in values if planned is None or planned(each)),
+            lambda values: pairwise(
+                quantity for quantity in values if planned is None or planned(quantity)
+            ),
         )
     return [row for case in cases for row in _rows(statement, case)]
 
@@ -132,7 +134,7 @@ def _steps(
     if statement.along is None:
         raise AssertionError("a validated statement has an axis")
     axis = statement.along.axis
-    found = []
+    steps = []
     for case in statement.cases or (StatementCase(label=""),):
         base = case.of.with_defaults(statement.of)
         values = [
@@ -142,8 +144,8 @@ def _steps(
             step = f"{axis} {shown(before.where[axis])} to {shown(after.where[axis])}"
             label = f"{case.label}, {step}" if case.label else step
             told = f"{statement.direction}"
-            found.append(ClaimRow(label, told, accepted, zone, ((after, before),)))
-    return found
+            steps.append(ClaimRow(label, told, accepted, zone, ((after, before),)))
+    return steps
 
 
 def _of(compared: ComparedQuantity, base: Quantity) -> Quantity:

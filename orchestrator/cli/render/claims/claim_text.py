@@ -21,26 +21,31 @@ if TYPE_CHECKING:
     from results.claims.stated.model import Length
 
 
-def show_plan(found: Sequence[PlannedExperiment]) -> None:
+def show_plan(planned: Sequence[PlannedExperiment]) -> None:
     """Print the runs of each experiment at first, and the most that open rows can ask for."""
     headings = ["paper", "scenario", "variants", "repetitions", "minutes", "at most", "missing",
                 "earlier runs"]  # fmt: skip
     rows = [
         [
-            each.paper,
-            f"{each.scenario} ({each.ablation})" if each.ablation else each.scenario,
-            str(each.variants),
-            str(each.least), f"{each.minutes_least:.1f}", f"{each.minutes_most:.1f}",
-            str(each.missing), estimate_text.brief(each.estimate),
+            experiment.paper,
+            _scenario(experiment),
+            str(experiment.variants),
+            str(experiment.least),
+            f"{experiment.minutes_least:.1f}",
+            f"{experiment.minutes_most:.1f}",
+            str(experiment.missing),
+            estimate_text.brief(experiment.estimate),
         ]
-        for each in found
-    ]  # fmt: skip
+        for experiment in planned
+    ]
     out = terminal.console()
     out.print(terminal.table(headings, rows, right=range(2, len(headings) - 1)))
-    total, most = (
-        sum(each.minutes_least for each in found), sum(each.minutes_most for each in found)
-    )  # fmt: skip
-    runs, rest = sum(each.missing for each in found), sum(each.minutes_missing for each in found)
+    total = sum(experiment.minutes_least for experiment in planned)
+    most = sum(experiment.minutes_most for experiment in planned)
+    runs, rest = (
+        sum(experiment.missing for experiment in planned),
+        sum(experiment.minutes_missing for experiment in planned),
+    )
     terminal.print_line(f"about {_minutes(total)} with one job, {_minutes(most)} at most", out)
     if runs:
         are = "is" if runs == 1 else "are"
@@ -48,6 +53,12 @@ def show_plan(found: Sequence[PlannedExperiment]) -> None:
     else:
         missing = "all runs that are made at first are stored"
     terminal.print_line(missing, out)
+
+
+def _scenario(experiment: PlannedExperiment) -> str:
+    if experiment.ablation is None:
+        return experiment.scenario
+    return f"{experiment.scenario} ({experiment.ablation})"
 
 
 def show(found: ReproductionResult) -> None:
@@ -68,7 +79,9 @@ def show(found: ReproductionResult) -> None:
                 terminal.print_line(f"{each.statement.id}: {note}", out)
         out.print()
     counts = [each.verdict for each in found.outcomes]
-    words = ", ".join(f"{one} {counts.count(one)}" for one in dict.fromkeys(sorted(counts)))
+    words = ", ".join(
+        f"{verdict} {counts.count(verdict)}" for verdict in dict.fromkeys(sorted(counts))
+    )
     terminal.print_line(f"{quantities.plural(len(counts), 'statement')}: {words}", out)
     if found.length == "reduced":
         terminal.print_line(
@@ -83,17 +96,17 @@ def _lines(judged: JudgedStatement) -> Iterator[list[str]]:
     alone = len(rows) == 1
     if not alone:
         yield [stated.id, says, "", "", "", judged.verdict]
-    for each in rows:
-        label = each.label or says
-        if alone and each.label:
-            label = f"{says} {each.label}"
+    for row in rows:
+        label = row.label or says
+        if alone and row.label:
+            label = f"{says} {row.label}"
         yield [
             stated.id if alone else "",
             label if alone else f"  {label}",
-            f"{each.row.paper} {stated.unit}".strip(),
-            each.text,
-            str(each.finding.n),
-            each.finding.verdict,
+            f"{row.row.paper} {stated.unit}".strip(),
+            row.text,
+            str(row.finding.n),
+            row.finding.verdict,
         ]
 
 
@@ -119,8 +132,10 @@ def _notes(judged: JudgedStatement, cost: DecisionCost | None, length: Length) -
 
 def _cost(judged: JudgedStatement, cost: DecisionCost) -> str:
     if cost.runs is None or cost.minutes is None:
-        findings = [each.finding for each in judged.rows if each.finding.verdict == OPEN]
-        reasons = dict.fromkeys(str(each.reason) for each in findings if each.needed is None)
+        findings = [finding.finding for finding in judged.rows if finding.finding.verdict == OPEN]
+        reasons = dict.fromkeys(
+            str(finding.reason) for finding in findings if finding.needed is None
+        )
         return f"open: {'; '.join(reasons)}, and no number of repetitions decides"
     if cost.of_full_length:
         return (
@@ -128,7 +143,7 @@ def _cost(judged: JudgedStatement, cost: DecisionCost) -> str:
             f"about {_minutes(cost.minutes)}"
         )
     runs = quantities.plural(cost.runs, "more run")
-    most = max(each.finding.needed or 0 for each in judged.rows)
+    most = max(finding.finding.needed or 0 for finding in judged.rows)
     time = _minutes(cost.minutes)
     decide = f"{runs} would decide with a probability of 90%"
     return f"open: {decide}, {time} with one job (--most {most})"

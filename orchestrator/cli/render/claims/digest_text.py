@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 def show(compared: Iterable[ComparedRuns]) -> None:
     """Print for each claim how many of its runs are equal to those of the summaries."""
     out = terminal.console()
-    for each in compared:
-        name = f"{each.paper} {each.claim}"
-        if each.ablation is not None:
-            name = f"{name}, {each.ablation}"
-        terminal.print_line(f"{name}: {_words(each.comparison)}", out)
+    for runs in compared:
+        name = f"{runs.paper} {runs.claim}"
+        if runs.ablation is not None:
+            name = f"{name}, {runs.ablation}"
+        terminal.print_line(f"{name}: {_words(runs.comparison)}", out)
 
 
 def _words(found: DigestComparison) -> str:
