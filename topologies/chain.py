@@ -211,5 +211,5 @@ def _share(rest_ns: int, side: int) -> tuple[float, float]:
 def _both_ways(delay: SpreadBothWays, i: int, hosts: int, draw: float) -> tuple[float, float]:
     """Return forward and reverse delay of host i's link, in seconds."""
     directions = (delay.forward, delay.reverse)
-    forward_s, reverse_s = (each.at_ns(i, hosts, draw) / NS_PER_S for each in directions)
+    forward_s, reverse_s = (direction.at_ns(i, hosts, draw) / NS_PER_S for direction in directions)
     return forward_s, reverse_s

@@ -129,9 +129,9 @@ class Custom(Topology):
         hosts = set(self.hosts)
         for number, group in enumerate(self.groups):
             for key, names in (("sources", group.sources), ("sinks", group.sinks)):
-                for place, name in enumerate(names):
+                for index, name in enumerate(names):
                     if name not in hosts:
-                        yield ("groups", number, key, place), _unknown("host", name, hosts)
+                        yield ("groups", number, key, index), _unknown("host", name, hosts)
             lengths = {len(group.sources), len(group.sinks)} - {1}
             if len(lengths) > 1:
                 yield (

@@ -120,10 +120,10 @@ class Spread(Strict):
 
     @model_serializer(mode="wrap")
     def _gather(self, handler: SerializerFunctionWrapHandler) -> Any:
-        each = handler(self)
+        spread = handler(self)
         if not self.drawn:
-            each.pop("drawn", None)
-        return each["to"] if self.from_ == self.to else each
+            spread.pop("drawn", None)
+        return spread["to"] if self.from_ == self.to else spread
 
     @classmethod
     def __get_pydantic_json_schema__(

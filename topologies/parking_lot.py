@@ -98,7 +98,7 @@ class ParkingLot(RowTopology):
 
     def _stages(self) -> list[RouterLink]:
         segments: list[tuple[Path, Segment]] = (
-            [(("hops", i), each) for i, each in enumerate(self.hops)]
+            [(("hops", i), hop) for i, hop in enumerate(self.hops)]
             if isinstance(self.hops, list)
             else [(("hops",), self.hops)]
         )

@@ -47,7 +47,7 @@ class VerifiedRuns:
     @property
     def same(self) -> bool:
         """Whether all digests are equal."""
-        return bool(self.compared) and all(each.equal for each in self.compared)
+        return bool(self.compared) and all(run.equal for run in self.compared)
 
 
 def run(

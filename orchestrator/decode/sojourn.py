@@ -46,19 +46,19 @@ def sojourn_times(output: OutputFolder, places: int) -> npt.NDArray[np.void]:
 
 def _readings(rows: npt.NDArray[np.void]) -> list[tuple[int, int, Counted]]:
     """Return (time, place, {code: value}) of each reading, in the order of the file."""
-    found: list[tuple[int, int, Counted]] = []
+    readings: list[tuple[int, int, Counted]] = []
     fields = set(range(SOJOURN_CODE, SOJOURN_CODE + len(SOJOURN_FIELDS)))
     for time_ns, place, code, value in rows.tolist():
-        if not found or found[-1][:2] != (time_ns, place):
-            found.append((time_ns, place, {}))
-        counted = found[-1][2]
+        if not readings or readings[-1][:2] != (time_ns, place):
+            readings.append((time_ns, place, {}))
+        counted = readings[-1][2]
         if code in counted or not (code < MOST_BUCKETS or code in fields) or value > _MOST:
             raise malformed(f"sojourn.bin: code {code} with value {value}")
         counted[code] = value
-    for time_ns, place, counted in found:
+    for time_ns, place, counted in readings:
         if not fields <= counted.keys():
             raise malformed(f"sojourn.bin: the reading of place {place} at {time_ns} is not whole")
-    return found
+    return readings
 
 
 def _interval(time_ns: int, place: int, before: Counted, now: Counted) -> list[tuple[int, ...]]:

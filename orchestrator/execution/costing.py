@@ -72,7 +72,7 @@ def _is_time(value: object) -> TypeGuard[float]:
 
 def _usable(runs: list[history.RunCost]) -> Iterator[EarlierRun]:
     """Yield the runs of this machine whose costs this program can read."""
-    names = {each.name for each in fields(Costs)}
+    names = {field.name for field in fields(Costs)}
     for run in runs:
         cost = run.cost
         parts, waited_s = cost.get("parts"), cost.get("waited_s")

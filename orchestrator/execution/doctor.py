@@ -35,8 +35,8 @@ class Diagnosis:
         hosts do not count, because those hosts were not examined.
         """
         here = {
-            name: each
-            for name, each in self.backends.items()
+            name: findings
+            for name, findings in self.backends.items()
             if not backends.traits(name).on_other_hosts
         }
         ready = any(examined.ready for examined in (here or self.backends).values())
@@ -51,11 +51,11 @@ def diagnose(db: Path, only: str | None = None) -> Diagnosis:
     ``db`` is the results store.
     """
     names = backends.MODULES if only is None else (only,)
-    found = {name: backends.examine(name) for name in names}
-    if only is not None and found[only].absent:  # it was requested
-        lacking = Finding("set up", False, found[only].absent, "see docs/machines.md")
-        found[only] = Examination([lacking, *found[only].findings])
-    return Diagnosis(found, [_store(db)])
+    by_backend = {name: backends.examine(name) for name in names}
+    if only is not None and by_backend[only].absent:  # it was requested
+        lacking = Finding("set up", False, by_backend[only].absent, "see docs/machines.md")
+        by_backend[only] = Examination([lacking, *by_backend[only].findings])
+    return Diagnosis(by_backend, [_store(db)])
 
 
 def _store(db: Path) -> Finding:

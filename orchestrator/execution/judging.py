@@ -205,12 +205,12 @@ def _kernel_warnings(form: object) -> tuple[int, str] | None:
 
 
 def _windows(windows: Mapping[str, Any]) -> dict[str, tuple[int, int]]:
-    found = {}
+    by_name = {}
     for flow, (requested, advertised) in windows.items():
         if type(requested) is not int or type(advertised) is not int:
             raise ValueError(f"the window of {flow!r:.80} is no number of bytes")
-        found[flow] = (requested, advertised)
-    return found
+        by_name[flow] = (requested, advertised)
+    return by_name
 
 
 def _plan(form: Any, flows: int) -> SamplesPlan:
@@ -290,8 +290,8 @@ def _changes(old: list[Check], new: list[Check]) -> list[CheckChange]:
 def _by_name(checks: list[Check]) -> dict[tuple[str, int], Check]:
     """Return checks by name and number, which distinguishes checks of equal names."""
     seen: Counter[str] = Counter()
-    found = {}
+    by_name = {}
     for check in checks:
-        found[check.name, seen[check.name]] = check
+        by_name[check.name, seen[check.name]] = check
         seen[check.name] += 1
-    return found
+    return by_name

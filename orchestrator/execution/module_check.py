@@ -171,14 +171,14 @@ def ask_kernel(kernel: GuestKernel, modules: Sequence[Module]) -> list[list[Case
 def _spec(module: Module) -> ModuleCheck:
     """Return what testbed/module_check.py reads of a module."""
     by_scope: dict[str, list[ParameterCheck]] = {"kernel": [], "namespace": []}
-    for each in module.parameters.values():
-        by_scope[each.scope].append(
+    for parameter in module.parameters.values():
+        by_scope[parameter.scope].append(
             {
-                "name": each.name,
-                "default": each.default,
-                "low": each.low,
-                "high": each.high,
-                "bad": bad_values(each),
+                "name": parameter.name,
+                "default": parameter.default,
+                "low": parameter.low,
+                "high": parameter.high,
+                "bad": bad_values(parameter),
             }
         )
     return {

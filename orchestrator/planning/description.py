@@ -262,7 +262,7 @@ def describe_bottleneck(hop: Hop, flows: Sequence[PlannedFlow]) -> BottleneckDes
     rate_bps, queue = channel.rate_bps, channel.queue
     rates_bps = [] if rate_bps is None else [rate_bps, *channel.later_rates]
     rtts_s = [flow.propagation_rtt_s for flow in flows if hop.name in (*flow.path, *flow.ack_path)]
-    found = BottleneckDescription(
+    description = BottleneckDescription(
         name=hop.name,
         rate_bps=rate_bps,
         rate_min_bps=min(rates_bps, default=None),
@@ -273,15 +273,15 @@ def describe_bottleneck(hop: Hop, flows: Sequence[PlannedFlow]) -> BottleneckDes
         loss=channel.mean_loss,
     )
     if rate_bps and rtts_s:
-        found = replace(found, bdp_bytes=int(rate_bps * max(rtts_s) / 8))
+        description = replace(description, bdp_bytes=int(rate_bps * max(rtts_s) / 8))
     if rate_bps and queue:
         packets = queue.limit_packets or (queue.limit_bytes or 0) / channel.frame_bytes
         size_bytes = queue.limit_bytes or packets * channel.frame_bytes
-        found = replace(
-            found,
+        description = replace(
+            description,
             queue_kind=queue.kind,
             queue_packets=round(packets, 1),
             queue_bytes=int(size_bytes),
             queue_ms=round(8000 * size_bytes / rate_bps, 3),
         )
-    return found
+    return description

@@ -50,8 +50,11 @@ class PlannedExperiment:
 
     def document(self) -> dict[str, Any]:
         """Return the JSON contract."""
-        found = {name: value for name, value in vars(self).items() if name != "estimate"}
-        return {**found, "estimated_from": None if self.estimate is None else self.estimate.origin}
+        document = {name: value for name, value in vars(self).items() if name != "estimate"}
+        return {
+            **document,
+            "estimated_from": None if self.estimate is None else self.estimate.origin,
+        }
 
 
 def planned(

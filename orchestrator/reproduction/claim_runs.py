@@ -267,8 +267,8 @@ def further_repetitions(
     numbers: dict[tuple[str, str], dict[int, int]] = {}
     for outcome in outcomes:
         for judged in outcome.rows:
-            found = judged.finding
-            number = found.planned if limited else found.needed
+            finding = judged.finding
+            number = finding.planned if limited else finding.needed
             if number is None or filter_values.computed(judged.row):
                 continue
             lost = judged.values.left_out.unfaithful + judged.values.left_out.failed
@@ -303,8 +303,8 @@ def cost(
     """Return how many more runs the open rows of a statement need; None if there is none."""
     if not outcome.open:
         return None
-    findings = [each.finding for each in outcome.rows if each.finding.verdict == OPEN]
-    if any(each.needed is None for each in findings):
+    findings = [row.finding for row in outcome.rows if row.finding.verdict == OPEN]
+    if any(finding.needed is None for finding in findings):
         return DecisionCost(None, None)
     further = further_repetitions([outcome], experiments, limited=False)
     runs, wall_s = 0, 0.0

@@ -88,10 +88,10 @@ def _different(
     pairs: Sequence[tuple[Record, RecordedRun]],
 ) -> Iterator[tuple[Record, RecordedRun]]:
     """Yield each run once, though several summaries have it: equal runs have equal digests."""
-    found = set()
+    digests = set()
     for record, recorded in pairs:
-        if recorded.digest not in found:
-            found.add(recorded.digest)
+        if recorded.digest not in digests:
+            digests.add(recorded.digest)
             yield record, recorded
 
 

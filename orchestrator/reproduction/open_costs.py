@@ -59,8 +59,8 @@ def _unmeasured(
             row
             for row in rows_of_any_length(statement)
             if all(
-                experiments[paper, str(each.experiment)].find(each) is not None
-                for each in row.quantities()
+                experiments[paper, str(quantity.experiment)].find(quantity) is not None
+                for quantity in row.quantities()
             )
         ]
         if rows or length == "full":

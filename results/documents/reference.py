@@ -58,17 +58,17 @@ def _metrics() -> Iterator[str]:
         yield f"## {title}\n"
         for (name, definition), alike in sorted(_by_definition(subject).items()):
             yield f"### `{name}`\n"
-            yield f"{alike[0].unit}; {', '.join(one.scope for one in alike)}\n"
+            yield f"{alike[0].unit}; {', '.join(metric.scope for metric in alike)}\n"
             yield _paragraphs(definition) + "\n"
 
 
 def _by_definition(subject: str) -> dict[tuple[str, str], list[Metric]]:
     """Return the metrics of a subject by name and definition, each at all its scopes."""
-    found: dict[tuple[str, str], list[Metric]] = {}
-    for one in METRICS.values():
-        if one.subject == subject:
-            found.setdefault((one.name, one.definition), []).append(one)
-    return found
+    by_definition: dict[tuple[str, str], list[Metric]] = {}
+    for metric in METRICS.values():
+        if metric.subject == subject:
+            by_definition.setdefault((metric.name, metric.definition), []).append(metric)
+    return by_definition
 
 
 def _paragraphs(definition: str) -> str:

@@ -100,11 +100,11 @@ def _judgements(judgements: Sequence[Judgement]) -> dict[str, object]:
         "judged_at": latest and latest.judged_utc,
         "earlier": [
             {
-                "verdict": each.verdict,
-                "checks_version": each.checks_version,
-                "judged_at": each.judged_utc,
+                "verdict": judgement.verdict,
+                "checks_version": judgement.checks_version,
+                "judged_at": judgement.judged_utc,
             }
-            for each in judgements[:-1]
+            for judgement in judgements[:-1]
         ],
     }
 
@@ -118,9 +118,9 @@ def check_document(check: Check) -> dict[str, object]:
 def json_ready(value: Any) -> Any:
     """Return JSON-ready data with null for every number that is not finite."""
     if isinstance(value, Mapping):
-        return {str(key): json_ready(one) for key, one in value.items()}
+        return {str(key): json_ready(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [json_ready(one) for one in value]
+        return [json_ready(item) for item in value]
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

@@ -272,9 +272,11 @@ def _crossings(
                     )
                 )
                 for a, b in _pairs(entries, asked_questions):
-                    place = crossing(axis, _by_value(compared, axis, name, a, b))
-                    if place is not None:
-                        yield Crossing(others, axis.path, str(a.flow), str(b.flow), name, *place)
+                    crossing_at = crossing(axis, _by_value(compared, axis, name, a, b))
+                    if crossing_at is not None:
+                        yield Crossing(
+                            others, axis.path, str(a.flow), str(b.flow), name, *crossing_at
+                        )
 
 
 def _pairs(

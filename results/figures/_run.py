@@ -191,7 +191,7 @@ def bin_s(span_s: tuple[float, float], period_s: float) -> float:
 
 def mark_events(panels: Sequence[Axes], run: StoredRun, span_s: tuple[float, float]) -> int:
     """Mark the events of the run; return their number, 0 if there are none or too many to mark."""
-    times = sorted({each.applied_s for each in run.events if each.applied_s is not None})
+    times = sorted({event.applied_s for event in run.events if event.applied_s is not None})
     shown = [time_s for time_s in times if span_s[0] <= time_s <= span_s[1]]
     if len(shown) > MOST_EVENTS:
         return 0

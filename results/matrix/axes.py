@@ -70,10 +70,10 @@ class Axis:
     def with_values(self, chosen: Sequence[Any]) -> Axis:
         """Return the axis with these of its values alone."""
         wanted = {key(value) for value in chosen}
-        places = [place for place, value in enumerate(self.values) if key(value) in wanted]
+        places = [index for index, value in enumerate(self.values) if key(value) in wanted]
         return replace(
             self,
-            values=tuple(self.values[place] for place in places),
+            values=tuple(self.values[index] for index in places),
             numbers=None if self.numbers is None else tuple(self.numbers[at] for at in places),
         )
 
@@ -111,7 +111,8 @@ def differing(there: Sequence[Axis], variants: Sequence[Variant]) -> list[Axis]:
     return [
         axis
         for axis in there
-        if len({key(one[axis.path]) if axis.path in one else None for one in variants}) > 1
+        if len({key(variant[axis.path]) if axis.path in variant else None for variant in variants})
+        > 1
     ]
 
 
@@ -128,16 +129,18 @@ def distinguishing(
     several = {
         axis.path
         for axis in free
-        if len({key(one[axis.path]) for one in variants if axis.path in one}) > 1
+        if len({key(variant[axis.path]) for variant in variants if axis.path in variant}) > 1
     }
 
     def told(axis: Axis) -> bool:
         by = sorted(several) + (list(given) if axis.numbers is not None else [])
-        places = {key([one.get(path) for path in by]) for one in variants if axis.path in one}
+        places = {
+            key([variant.get(path) for path in by]) for variant in variants if axis.path in variant
+        }
         return not any(
-            key([one.get(path) for path in by]) in places
-            for one in variants
-            if axis.path not in one
+            key([variant.get(path) for path in by]) in places
+            for variant in variants
+            if axis.path not in variant
         )
 
     return [axis for axis in free if axis.path in several or not told(axis)]
@@ -218,16 +221,16 @@ def order(there: Sequence[Axis]) -> Callable[[Variant], tuple[int, ...]]:
 
 def labels(paths: Sequence[str]) -> dict[str, str]:
     """Return the shortest end of each path, by whole parts, that no other path ends with."""
-    found = {}
+    by_path = {}
     for path in paths:
         parts = path.split(".")
         for length in range(1, len(parts) + 1):
             label = ".".join(parts[-length:])
             ending = [other for other in paths if f".{other}".endswith(f".{label}")]
             if ending == [path] or length == len(parts):
-                found[path] = label
+                by_path[path] = label
                 break
-    return found
+    return by_path
 
 
 def named(text: str, there: Sequence[Axis]) -> Axis:
@@ -236,13 +239,14 @@ def named(text: str, there: Sequence[Axis]) -> Axis:
     Raises:
         UsageError: it names none, or several.
     """
-    found = [axis for axis in there if f".{axis.path}".endswith(f".{text}")]
-    exact = [axis for axis in found if axis.path == text]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
-    if found:
+    matching = [axis for axis in there if f".{axis.path}".endswith(f".{text}")]
+    exact = [axis for axis in matching if axis.path == text]
+    if len(exact or matching) == 1:
+        return (exact or matching)[0]
+    if matching:
         raise UsageError(
-            f"{text} names several axes: {', '.join(axis.path for axis in found)}; give more of it"
+            f"{text} names several axes: {', '.join(axis.path for axis in matching)}; "
+            "give more of it"
         )
     valid = [axis.label for axis in there]
     listed = f"the axes are {', '.join(valid)}" if valid else "the experiment has no axes"

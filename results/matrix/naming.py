@@ -52,7 +52,7 @@ def distinctions(variants: Sequence[Variant]) -> list[str]:
 
 def _joined(parts: Sequence[Sequence[str]]) -> list[str]:
     """Return the texts of each place joined, without empty ones."""
-    return [", ".join(filter(None, each)) for each in zip(*parts, strict=True)]
+    return [", ".join(filter(None, names)) for names in zip(*parts, strict=True)]
 
 
 def _first_distinct(names: Iterable[list[str]]) -> list[str] | None:

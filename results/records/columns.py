@@ -41,7 +41,7 @@ def _unchanged(value: Any) -> Any:
 
 
 def _windows(text: str) -> tuple[Window, ...]:
-    keys = [each.name for each in fields(Window)]
+    keys = [field.name for field in fields(Window)]
     return tuple(
         typed.make(Window, dict(zip(keys, window, strict=True))) for window in json.loads(text)
     )
@@ -144,9 +144,9 @@ def _hints(record: type) -> dict[str, Any]:
 @cache
 def _names(record: Any, place: Place | None) -> tuple[str, ...]:
     return tuple(
-        each.name
-        for each in fields(record)
-        if place is None or place in _declared(record, each.name)
+        field.name
+        for field in fields(record)
+        if place is None or place in _declared(record, field.name)
     )
 
 
@@ -154,6 +154,9 @@ def _names(record: Any, place: Place | None) -> tuple[str, ...]:
 def codecs_of(record: Any) -> dict[str, Codec]:
     """Return how the columns of a record's fields are written and read."""
     return {
-        name: next((one for one in _declared(record, name) if isinstance(one, Codec)), PLAIN)
+        name: next(
+            (annotation for annotation in _declared(record, name) if isinstance(annotation, Codec)),
+            PLAIN,
+        )
         for name in _names(record, None)
     }

@@ -53,9 +53,10 @@ def make_all(
                     raise TypeError(f"{name} is {value!r:.80}")
     made = []
     for values in zip(*columns, strict=True):
-        one = object.__new__(record)
-        one.__dict__.update(zip(names, values, strict=True))  # __init__ sets each field by a call
-        made.append(one)
+        instance = object.__new__(record)
+        # __init__ would set each field by a call.
+        instance.__dict__.update(zip(names, values, strict=True))
+        made.append(instance)
     return made
 
 
@@ -73,7 +74,9 @@ def _usual(record: Hashable) -> dict[str, frozenset[type]]:
     examples: tuple[object, ...] = (None, False, 0, 0.0, "", b"", (), [], {})
     return {
         name: frozenset(
-            type(one) for one in examples if "Literal" not in repr(hint) and _fits(one, hint)
+            type(example)
+            for example in examples
+            if "Literal" not in repr(hint) and _fits(example, hint)
         )
         for name, hint in _hints(record).items()
     }
@@ -85,9 +88,9 @@ def _words(record: Hashable) -> dict[str, frozenset[object]]:
     return {
         name: frozenset(
             word
-            for one in (hint, *get_args(hint))
-            if get_origin(one) is Literal
-            for word in get_args(one)
+            for part in (hint, *get_args(hint))
+            if get_origin(part) is Literal
+            for word in get_args(part)
         )
         for name, hint in _hints(record).items()
     }
@@ -96,7 +99,7 @@ def _words(record: Hashable) -> dict[str, frozenset[object]]:
 def _fits(value: object, hint: Any) -> bool:
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
-        return any(_fits(value, one) for one in get_args(hint))
+        return any(_fits(value, part) for part in get_args(hint))
     if origin is Literal:
         return value in get_args(hint)
     kind = origin or hint

@@ -54,7 +54,8 @@ def filled(
         results.insert(figure.at, results.pop(table))
         changed = replace(sections[figure.section], results=results)
         sections = [
-            changed if index == figure.section else one for index, one in enumerate(sections)
+            changed if index == figure.section else section
+            for index, section in enumerate(sections)
         ]
     return sections
 

@@ -134,8 +134,8 @@ def _weasyprint() -> ModuleType:
         raise MachineError(
             f"the report's PDF cannot be typeset: {reason}", f"apt-get install {PACKAGES}"
         ) from error
-    found: ModuleType = weasyprint
-    return found
+    module: ModuleType = weasyprint
+    return module
 
 
 def _fetcher(weasyprint: ModuleType) -> Any:

@@ -48,10 +48,10 @@ def count(
     """
     where = "" if keys is None else "WHERE run IN (SELECT value FROM json_each(?))"
     chosen = () if keys is None else (json.dumps(list(keys)),)
-    found = {name: Counter(values) for name, values in known.items()}
+    counters = {name: Counter(values) for name, values in known.items()}
     for name, query in _QUERIES.items():
-        found[name] = Counter(dict(connection.execute(query.format(where), chosen).fetchall()))
-    return {name: _ordered(name, counts) for name, counts in found.items()}
+        counters[name] = Counter(dict(connection.execute(query.format(where), chosen).fetchall()))
+    return {name: _ordered(name, counts) for name, counts in counters.items()}
 
 
 def _ordered(name: str, counts: Mapping[Any, int]) -> list[Count]:

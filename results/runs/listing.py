@@ -77,12 +77,12 @@ def _metrics(
         f"WHERE flow IS NULL AND link IS NULL{f' AND {_CHOSEN}' if chosen else ''}",
         chosen,
     )
-    found: dict[int, dict[str, Values]] = {}
+    by_run: dict[int, dict[str, Values]] = {}
     for key, window, name, value in stored:
         if not isinstance(value, int | float | None) or not isinstance(name, str):
             raise integrity.damaged(f"#{key}", f"table metrics: {name!r:.80} is {value!r:.80}")
-        found.setdefault(key, {}).setdefault(window, {})[name] = value
-    return found
+        by_run.setdefault(key, {}).setdefault(window, {})[name] = value
+    return by_run
 
 
 def _flows(connection: sqlite3.Connection, chosen: tuple[str, ...]) -> dict[int, list[ListedFlow]]:

@@ -79,16 +79,16 @@ def page(store: Store, wanted: PageRequest) -> Page:
         if wanted.where or wanted.words or wanted.status or wanted.sort:
             chosen = _chosen(columns, wanted)
             keys = chosen[wanted.first : wanted.first + wanted.most]
-            found = len(chosen)
+            number = len(chosen)
         else:
-            keys, found = columns.newest(wanted.first, wanted.most), total
+            keys, number = columns.newest(wanted.first, wanted.most), total
         by_id = {run.row.id: run for run in listing.read(store, keys=keys)}
         ids = columns.of("id")
         running = sum(status == "running" for status in columns.of("status").values())
         all_fit = chosen is None or len(chosen) == total  # then no list of keys is needed
         facets = _facets(store, columns, None if all_fit else chosen) if wanted.facets else {}
     runs = [by_id[ids[key]] for key in keys if ids[key] in by_id]
-    return Page(runs, found, total, running, facets)
+    return Page(runs, number, total, running, facets)
 
 
 def axis_labels(store: Store) -> dict[str, str]:
@@ -193,14 +193,14 @@ class _Run:
     @property
     def variant(self) -> Variant:
         """The values of the matrix."""
-        found: Variant = self._columns.of("variant")[self._key]
-        return found
+        variant: Variant = self._columns.of("variant")[self._key]
+        return variant
 
     @property
     def windows(self) -> Sequence[str]:
         """The names of the windows."""
-        found: Sequence[str] = self._columns.of("windows")[self._key]
-        return found
+        windows: Sequence[str] = self._columns.of("windows")[self._key]
+        return windows
 
     @property
     def congestion_controls(self) -> Sequence[str | None]:
@@ -261,15 +261,15 @@ class _Columns:
 
     def metric(self, window: str, name: str) -> dict[int, Any]:
         """Return a metric of the runs by their keys."""
-        found = self._metrics.get((window, name))
-        if found is None:
+        by_run = self._metrics.get((window, name))
+        if by_run is None:
             rows = self._rows(
                 'SELECT run, value FROM metrics WHERE flow IS NULL AND link IS NULL '
                 'AND "window" = ? AND name = ?',
                 window, name,
             )  # fmt: skip
-            found = self._metrics[window, name] = dict(rows)
-        return found
+            by_run = self._metrics[window, name] = dict(rows)
+        return by_run
 
     def flows(self) -> dict[int, list[tuple[Any, ...]]]:
         """Return key of the run, name, traffic and congestion control of each flow, by run."""
@@ -278,7 +278,7 @@ class _Columns:
     def tags(self) -> dict[str, list[str]]:
         """Return the tags of the runs by their ids."""
         return self._once(
-            "tags", lambda: {run: one.tags for run, one in self._store.remarks().items()}
+            "tags", lambda: {run: remark.tags for run, remark in self._store.remarks().items()}
         )
 
     def texts(self) -> dict[int, str]:
@@ -308,8 +308,8 @@ class _Columns:
     def _once(self, key: str, make: Callable[[], Value]) -> Value:
         if key not in self._known:
             self._known[key] = make()
-        found: Value = self._known[key]
-        return found
+        value: Value = self._known[key]
+        return value
 
     def _field(self, name: str) -> dict[int, Any]:
         if name == "verdict":

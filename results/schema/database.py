@@ -383,8 +383,8 @@ def _pragma(connection: sqlite3.Connection, name: str) -> int:
 def _migration_files(folder: Path) -> dict[int, Path]:
     files: dict[int, Path] = {}
     for path in sorted(folder.glob("*.sql")):
-        found = re.fullmatch(r"(\d{4})_[a-z0-9_]+\.sql", path.name)
-        if not found or int(found[1]) != FIRST + len(files):
+        match = re.fullmatch(r"(\d{4})_[a-z0-9_]+\.sql", path.name)
+        if not match or int(match[1]) != FIRST + len(files):
             raise StoreError(
                 f"{path}: migrations are numbered {FIRST:04}_what.sql, {FIRST + 1:04}_... without "
                 "gaps"

@@ -64,8 +64,8 @@ def _tables(connection: sqlite3.Connection) -> dict[str, str]:
 
 
 def _columns(connection: sqlite3.Connection, table: str) -> set[str]:
-    found = connection.execute("SELECT name FROM pragma_table_info(?, 'main')", (table,))
-    return {name for (name,) in found}
+    rows = connection.execute("SELECT name FROM pragma_table_info(?, 'main')", (table,))
+    return {name for (name,) in rows}
 
 
 def _view(

@@ -203,7 +203,7 @@ class StoredRun:
     def events(self) -> list[RunEvent]:
         """The events of the scenario, in the order of their times."""
         try:
-            return [_event(each) for each in self.provenance.get("events", [])]
+            return [_event(event) for event in self.provenance.get("events", [])]
         except typed.DECODING_ERRORS as error:
             raise integrity.damaged(self.id, f"table provenance: events: {error}") from error
 

@@ -49,7 +49,9 @@ def check_words(name: str) -> str:
 
     A check of an earlier version that is not known any more keeps its name, with spaces.
     """
-    known = max((one for one in WORDS if f"{name} ".startswith(f"{one} ")), key=len, default=None)
+    known = max(
+        (words for words in WORDS if f"{name} ".startswith(f"{words} ")), key=len, default=None
+    )
     if known is None:
         return name.replace("_", " ")
     of = name[len(known) :].strip()

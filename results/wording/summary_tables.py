@@ -31,10 +31,10 @@ _HOW_TO_DIFFER = (
 
 def tables(summary: Summary) -> list[Table]:
     """Return (title, headings, rows) of means, differences and crossings, if there are any."""
-    found = [
+    made = [
         _means(summary), _quantiles(summary), _differences(summary), crossings(summary)
     ]  # fmt: skip
-    return [each for each in found if each is not None]
+    return [table for table in made if table is not None]
 
 
 def notes(summary: Summary) -> Iterator[str]:
@@ -147,7 +147,7 @@ def _quantiles(summary: Summary) -> Table | None:
             *(shown(row.variant.get(axis.path, "")) for axis in axes),
             row.subject,
             _heading(name, units[name]),
-            *(interval(each.interval, units[name]) for each in metric.quantiles),
+            *(interval(quantile.interval, units[name]) for quantile in metric.quantiles),
             _runs(metric),
         ]
         for row in summary.rows
@@ -167,17 +167,17 @@ def _differences(summary: Summary) -> Table | None:
     units = units_of(summary)
     rows = [
         [
-            variant_words(summary, each.variant) or quantities.NO_VALUE,
-            each.flow or quantities.NO_VALUE,
-            f"{each.b} - {each.a}",
-            _heading(each.metric, units[each.metric]),
-            family_interval(each, units[each.metric]),
-            each.label,
-            quantities.NO_VALUE if each.effect is None else f"{each.effect:+.2f}",
-            p_value(each.p_family),
-            each.pairs,
+            variant_words(summary, difference.variant) or quantities.NO_VALUE,
+            difference.flow or quantities.NO_VALUE,
+            f"{difference.b} - {difference.a}",
+            _heading(difference.metric, units[difference.metric]),
+            family_interval(difference, units[difference.metric]),
+            difference.label,
+            quantities.NO_VALUE if difference.effect is None else f"{difference.effect:+.2f}",
+            p_value(difference.p_family),
+            difference.pairs,
         ]
-        for each in summary.differences
+        for difference in summary.differences
     ]
     headings = [
         "variant",
@@ -189,7 +189,7 @@ def _differences(summary: Summary) -> Table | None:
         "effect",
         "p (Bonferroni)",
     ]
-    methods = {each.method for each in summary.differences}
+    methods = {difference.method for difference in summary.differences}
     if methods == {"paired"}:
         return "Paired differences", [*headings, "pairs"], rows
     title = "Differences; those with two numbers of runs are not paired (Welch's t test)"

@@ -11,7 +11,7 @@ from results.records.model import Variant
 
 def one_line(values: Variant, names: Mapping[str, str] = MappingProxyType({})) -> str:
     """Return the values of a matrix on one line; ``names`` has short ones of paths."""
-    return " ".join(conditions({names.get(path, path): one for path, one in values.items()}))
+    return " ".join(conditions({names.get(path, path): value for path, value in values.items()}))
 
 
 def short_names(variants: Iterable[Variant]) -> dict[str, str]:

@@ -86,8 +86,8 @@ class Series:
 
     def document(self) -> dict[str, Any]:
         """Return what the answers of the API have of it."""
-        found = {name: value for name, value in vars(self).items() if name != "binned"}
-        return found if self.binned is None else {**found, **vars(self.binned)}
+        document = {name: value for name, value in vars(self).items() if name != "binned"}
+        return document if self.binned is None else {**document, **vars(self.binned)}
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def bin_width_s(
     It is at least the sampling period, so that each bin has a sample, and wide enough for
     ``points`` bins.
     """
-    periods = [np.median(np.diff(one)) for one in times_s if len(one) > 1]
+    periods = [np.median(np.diff(times)) for times in times_s if len(times) > 1]
     from_s, to_s = _edges_s(part, 0.0, run.duration_s)
     least = max(float(max(periods, default=0.0)) * 0.99, (to_s - from_s) / part.points, 1e-6)
     power = 10.0 ** math.floor(math.log10(least))
@@ -187,8 +187,8 @@ def _reduced(
     samples, summaries = last - first, {name: summary(columns[name][first:last]) for name in fields}
     if part.bins is not None and last - first >= bins.LEAST_SAMPLES * part.bins:
         grid = bins.BinGrid(*_edges_s(part, 0.0, duration_s), part.bins)
-        found = bins.binned(times, {name: columns[name] for name in fields}, grid)
-        return Series(samples, summaries, found.time_s, found.fields, found)
+        reduced = bins.binned(times, {name: columns[name] for name in fields}, grid)
+        return Series(samples, summaries, reduced.time_s, reduced.fields, reduced)
     shown = slice(max(first - 1, 0), last + 1)
     wanted = {name: columns[name][shown] for name in fields}
     kept = _kept(list(wanted.values()), part.points)
@@ -227,7 +227,7 @@ def within_ns(part: TimeRange) -> tuple[int, int]:
 
 
 def _listed(values: npt.NDArray[Any]) -> bins.Values:
-    return [None if one != one else one for one in values.tolist()]
+    return [None if value != value else value for value in values.tolist()]
 
 
 def summary(values: npt.NDArray[Any]) -> dict[str, float | int | None]:
