@@ -42,10 +42,15 @@ class DrawnRun:
 
 @dataclass(frozen=True)
 class DrawnRuns:
-    """The runs that were drawn of a paper; ``too_long`` counts those that take too long."""
+    """The runs that were drawn of a paper.
+
+    ``too_long`` counts those that take too long, and ``ambiguous`` those that two experiments of a
+    summary have: it does not say which of them a run is of.
+    """
 
     runs: Sequence[DrawnRun]
     too_long: int
+    ambiguous: int
 
     @property
     def plan(self) -> Plan:
@@ -72,16 +77,19 @@ def draw(paper: str, number: int, seed: str, longest_s: float, claims: Path) -> 
     random.Random(f"{seed} {paper}").shuffle(pairs)
     loaded_of = _loader(claims.parent)
     drawn: list[DrawnRun] = []
-    too_long = 0
+    too_long = ambiguous = 0
     for record, recorded in _different(pairs):
         if len(drawn) == number:
             break
-        planned = _planned(record, recorded, loaded_of)
+        planned, *others = _planned(record, recorded, loaded_of)
+        if others:
+            ambiguous += 1
+            continue
         if wall_s(planned.runs[0]) > longest_s:
             too_long += 1
             continue
         drawn.append(DrawnRun(f"{paper}:{record.target}", recorded, planned))
-    return DrawnRuns(drawn, too_long)
+    return DrawnRuns(drawn, too_long, ambiguous)
 
 
 def _different(
@@ -110,11 +118,12 @@ def _loader(folder: Path) -> Callable[[Origin], LoadedScenario]:
 
 def _planned(
     record: Record, recorded: RecordedRun, loaded_of: Callable[[Origin], LoadedScenario]
-) -> Plan:
-    """Return the plan of a recorded run alone.
+) -> list[Plan]:
+    """Return the plans of a recorded run alone: one of each experiment that has it.
 
     A summary may set one scenario in several ways, so the variant and the seed tell which is meant.
     """
+    plans = []
     for scenario, overrides in record.experiments.values():
         loaded = loaded_of((scenario, tuple(overrides), record.length == "reduced"))
         if loaded.scenario.name != recorded.experiment:
@@ -127,7 +136,9 @@ def _planned(
         ]
         planned = plan(loaded, repetitions=counts)
         if [run.seed for run in planned.runs] == [recorded.seed]:
-            return planned
+            plans.append(planned)
+    if plans:
+        return plans
     raise UsageError(
         f"{record.paper}:{record.target}: its summary has a run of {recorded.experiment} that no "
         f"scenario has: {dict(recorded.variant)}, repetition {recorded.repetition}, "

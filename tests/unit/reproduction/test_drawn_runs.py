@@ -39,6 +39,13 @@ def test_runs_that_take_too_long_are_left_out_and_counted() -> None:
     assert max(map(wall_s, drawn.plan.runs)) <= 10
 
 
+def test_a_run_that_two_experiments_have_is_left_out_and_counted() -> None:
+    drawn = draw("logwestwood", 10_000, "a", 1e9, CLAIMS)
+    # L3 has the queues of 25 and 300 packets in two lengths, and so has its ablation.
+    assert drawn.ambiguous >= 28
+    assert all(len(run.plan.runs) == 1 for run in drawn.runs)
+
+
 def test_a_summary_with_a_run_that_no_scenario_has_is_an_error(tmp_path: Path) -> None:
     shutil.copytree(CLAIMS.parent, tmp_path / "papers")
     claims = tmp_path / "papers" / CLAIMS.name
