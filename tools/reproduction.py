@@ -104,13 +104,9 @@ def statement_costs(
 def has_runs(papers: Mapping[str, Paper], name: str, statement: Statement, length: Length) -> bool:
     """Tell whether a length has all variants of any row of a statement."""
     from orchestrator.reproduction import claim_runs
-    from results.claims.stated.rows import rows_of_any_length
 
-    studies = claim_runs.prepare(papers, [(name, statement)], length, CLAIMS.parent)
-    return any(
-        all(studies[name, str(each.experiment)].find(each) is not None for each in row.quantities())
-        for row in rows_of_any_length(statement)
-    )
+    experiments = claim_runs.prepare(papers, [(name, statement)], length, CLAIMS.parent)
+    return bool(claim_runs.rows_with_runs(name, statement, experiments))
 
 
 def first_repetitions(

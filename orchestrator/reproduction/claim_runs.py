@@ -19,7 +19,7 @@ from orchestrator.reproduction import filter_values
 from orchestrator.scenario import load
 from results.claims.judge import OPEN
 from results.claims.judged_statements import JudgedRow, JudgedStatement, RowValues
-from results.claims.stated.rows import rows
+from results.claims.stated.rows import rows, rows_of_any_length
 from results.claims.values import ExperimentRuns, matching, series
 from results.matrix.axes import axes
 from results.store.store import Store
@@ -145,6 +145,20 @@ def prepare(
             if index is not None:
                 experiment.needed.add(index)
     return experiments
+
+
+def rows_with_runs(
+    paper: str, statement: Statement, experiments: ClaimExperiments
+) -> list[ClaimRow]:
+    """Return the rows of a statement, of any length, of which experiments have all variants."""
+    return [
+        row
+        for row in rows_of_any_length(statement)
+        if all(
+            experiments[paper, str(quantity.experiment)].find(quantity) is not None
+            for quantity in row.quantities()
+        )
+    ]
 
 
 def make_runs(

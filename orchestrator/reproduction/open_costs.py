@@ -6,20 +6,17 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.planning.costs.estimate import wall_s
+from orchestrator.planning.costs.learning import Estimator
 from orchestrator.reproduction import claim_runs
 from results.claims.judge import OPEN
+from results.claims.judged_statements import JudgedStatement
 from results.claims.page.open_rows import OpenStatement
-from results.claims.stated.rows import rows_of_any_length
 
 if TYPE_CHECKING:
     from orchestrator.reproduction.claim_runs import ClaimExperiments
     from results.claims.claim_summaries import ClaimSummaries
     from results.claims.judged_statements import JudgedRow
     from results.claims.stated.model import Length, Paper, Statement
-
-Numbers = dict[tuple[str, str], dict[int, int]]
-"""Numbers of runs by (paper, experiment) and index of the variant."""
 
 
 def open_statements(
@@ -55,18 +52,10 @@ def _unmeasured(
     lengths: tuple[Length, ...] = ("quick", "full")
     for length in lengths:
         experiments = claim_runs.prepare(papers, [(paper, statement)], length, folder)
-        rows = [
-            row
-            for row in rows_of_any_length(statement)
-            if all(
-                experiments[paper, str(quantity.experiment)].find(quantity) is not None
-                for quantity in row.quantities()
-            )
-        ]
-        if rows or length == "full":
+        rows = claim_runs.rows_with_runs(paper, statement, experiments)
+        if rows:
             break
-    return _of(paper, statement, len(rows) or 1, length, experiments,
-               claim_runs.initial_repetitions(experiments))  # fmt: skip
+    return _first(paper, statement, len(rows) or 1, length, experiments)
 
 
 def _undecided(
@@ -80,40 +69,30 @@ def _undecided(
     """Return the further runs of a statement that has open rows."""
     if any(row.row.across and row.values.places < len(row.row.terms) for row in undecided):
         experiments = claim_runs.prepare(papers, [(paper, statement)], "full", folder)
-        numbers = claim_runs.initial_repetitions(experiments)
-        return _of(paper, statement, len(undecided), "full", experiments, numbers)
-    if any(row.finding.needed is None for row in undecided):
-        return OpenStatement(paper, statement.id, len(undecided), length, None, 0.0)
+        return _first(paper, statement, len(undecided), "full", experiments)
     experiments = claim_runs.prepare(papers, [(paper, statement)], length, folder)
-    further: Numbers = {}
     for row in undecided:
         left_out = row.values.left_out
-        # Those that are left out may be so again, so as many more are made.
-        more = (row.finding.needed or 0) - len(row.values.values)
-        more += left_out.unfaithful + left_out.failed
+        number = len(row.values.values) + left_out.unfaithful + left_out.failed
         for quantity in row.row.quantities():
-            key = (paper, str(quantity.experiment))
-            index = experiments[key].find(quantity)
-            if index is not None:
-                by_variant = further.setdefault(key, {})
-                by_variant[index] = max(by_variant.get(index, 0), more)
-    return _of(paper, statement, len(undecided), length, experiments, further)
+            experiment = experiments[paper, str(quantity.experiment)]
+            index = experiment.find(quantity)
+            # A summary has no ids of runs, and the cost counts them only.
+            if index is not None and number > len(experiment.made.get(index, ())):
+                experiment.made[index] = ["of the summary"] * number
+    cost = claim_runs.cost(JudgedStatement(paper, statement, undecided), experiments, Estimator())
+    if cost is None or cost.runs is None or cost.minutes is None:
+        return OpenStatement(paper, statement.id, len(undecided), length, None, 0.0)
+    return OpenStatement(paper, statement.id, len(undecided), length, cost.runs, 60 * cost.minutes)
 
 
-def _of(
-    paper: str,
-    statement: Statement,
-    rows: int,
-    length: Length,
-    experiments: ClaimExperiments,
-    numbers: Numbers,
+def _first(
+    paper: str, statement: Statement, rows: int, length: Length, experiments: ClaimExperiments
 ) -> OpenStatement:
-    """Return a statement with the number and the time of these runs."""
-    runs, time_s = 0, 0.0
-    for key, by_variant in numbers.items():
-        order = sorted(index for index, number in by_variant.items() if number > 0)
-        once = experiments[key].plan(dict.fromkeys(order, 1)).runs if order else []
-        for index, run in zip(order, once, strict=True):
-            runs += by_variant[index]
-            time_s += by_variant[index] * wall_s(run)
+    """Return a statement with its first repetitions."""
+    numbers = claim_runs.initial_repetitions(experiments)
+    runs = sum(sum(by_variant.values()) for by_variant in numbers.values())
+    time_s = sum(
+        experiment.cost_s(numbers[key], Estimator()) for key, experiment in experiments.items()
+    )
     return OpenStatement(paper, statement.id, rows, length, runs, time_s)
