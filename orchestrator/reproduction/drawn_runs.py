@@ -121,10 +121,13 @@ def _planned(
 ) -> list[Plan]:
     """Return the plans of a recorded run alone: one of each experiment that has it.
 
-    A summary may set one scenario in several ways, so the variant and the seed tell which is meant.
+    A summary may set one scenario in several ways. If it does not name the run's experiment, the
+    variant and the seed tell which is meant.
     """
     plans = []
-    for scenario, overrides in record.experiments.values():
+    for name, (scenario, overrides) in record.experiments.items():
+        if recorded.design not in (None, name):
+            continue
         loaded = loaded_of((scenario, tuple(overrides), record.length == "reduced"))
         if loaded.scenario.name != recorded.experiment:
             continue

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from results.claims.record import Record
+from results.claims.record import Record, RecordedRun
 from results.claims.stated.model import Design
 from results.claims.values import UsedRun
 from results.matrix.axes import key
 
-Place = tuple[str, str, int, int]
-"""Experiment, variant as JSON, repetition and seed of a run."""
+Settings = tuple[str, tuple[str, ...]]
+"""Scenario and overrides of a paper's experiment."""
+
+Place = tuple[Settings, str, str, int, int]
+"""Settings, the scenario's name, variant as JSON, repetition and seed of a run."""
 
 
 @dataclass(frozen=True)
@@ -47,14 +50,19 @@ def compare(
     committed: dict[Place, set[str | None]] = {}
     for record in there:
         for run in record.runs:
-            run_key = (run.experiment, key(run.variant), run.repetition, run.seed)
-            committed.setdefault(run_key, set()).add(run.digest)
+            place = (run.experiment, key(run.variant), run.repetition, run.seed)
+            for settings in _settings(record, run):
+                committed.setdefault((settings, *place), set()).add(run.digest)
+    length = there[0].length
     equal: list[str] = []
     other: list[str] = []
     absent: list[str] = []
     for run_id, used_run in used.items():
         row = used_run.row
-        known = committed.get((row.experiment, key(dict(row.variant)), row.repetition, row.seed))
+        design = designs[used_run.design]
+        settings = (design.scenario, design.overrides(length))
+        place = (row.experiment, key(dict(row.variant)), row.repetition, row.seed)
+        known = committed.get((settings, *place))
         kind = absent if known is None else equal if row.digest in known else other
         kind.append(run_id)
     changed = _changed(used.values(), there)
@@ -63,6 +71,15 @@ def compare(
     return DigestComparison(
         tuple(equal), tuple(other), tuple(absent), changed, tuple(sorted(models))
     )
+
+
+def _settings(record: Record, run: RecordedRun) -> list[Settings]:
+    """Return the settings that a recorded run may have: those of its design, if it has one."""
+    return [
+        (scenario, tuple(overrides))
+        for name, (scenario, overrides) in record.experiments.items()
+        if run.design in (None, name)
+    ]
 
 
 def _as_now(record: Record, designs: Mapping[str, Design]) -> bool:

@@ -7,11 +7,12 @@
      "sandboxed", "experiments": {NAME: [SCENARIO, [OVERRIDE]]},
      "statements": {ID: [{"label", "values", "least", "unfaithful", "failed", "identical",
       "places"}]},
-     "runs": [[EXPERIMENT, VARIANT, REPETITION, SEED, VERDICT, DIGEST]]}
+     "runs": [[SCENARIO NAME, VARIANT, REPETITION, SEED, VERDICT, DIGEST, NAME]]}
 
 ``statement`` is the id of a single statement; a summary of a whole claim does not have it. Values
 are in the unit of their statement, in the order of the repetitions. ``places`` is the number of
-places of which the largest, least or mean was taken; it is only there if it is not 1. A verdict is
+places of which the largest, least or mean was taken; it is only there if it is not 1. The last
+NAME is that of the run's experiment; older summaries do not have it. A verdict is
 not kept: it follows from the values and the claim's data, so a changed number of the paper changes
 it.
 ``kernel``, ``linux_sha256``, ``link_model`` and ``digest_version`` are lists where runs differ.
@@ -39,7 +40,11 @@ T = TypeVar("T")
 
 
 class RecordedRun(NamedTuple):
-    """A run that counts, without its samples."""
+    """A run that counts, without its samples.
+
+    ``experiment`` is its scenario's name, ``design`` that of the paper's experiment; None in a
+    summary that does not say it.
+    """
 
     experiment: str
     variant: Variant
@@ -47,6 +52,7 @@ class RecordedRun(NamedTuple):
     seed: int
     verdict: str | None
     digest: str | None
+    design: str | None = None
 
 
 @dataclass(frozen=True)
@@ -181,9 +187,15 @@ def made(
         },
         runs=[
             RecordedRun(
-                row.experiment, dict(row.variant), row.repetition, row.seed, row.verdict, row.digest
+                run.row.experiment,
+                dict(run.row.variant),
+                run.row.repetition,
+                run.row.seed,
+                run.row.verdict,
+                run.row.digest,
+                run.design,
             )
-            for row in rows
+            for run in runs
         ],
     )
 
@@ -237,8 +249,9 @@ def _row(label: str, values: RowValues) -> dict[str, Any]:
 
 def _run(run: RecordedRun) -> list[Any]:
     return [
-        run.experiment, dict(run.variant), run.repetition, run.seed, run.verdict, run.digest
-    ]  # fmt: skip
+        *(run.experiment, dict(run.variant), run.repetition, run.seed, run.verdict, run.digest),
+        *([] if run.design is None else [run.design]),
+    ]
 
 
 def _list(items: Sequence[str], indent: str) -> list[str]:

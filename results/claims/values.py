@@ -97,9 +97,12 @@ class ExperimentRuns:
 class UsedRun:
     """What is kept of a run that counts.
 
-    ``modules`` has the hash of each module that it has loaded, ``linux_sha256`` that of its kernel.
+    ``design`` names the paper's experiment that it is of. Its scenario's name does not: experiments
+    may set one scenario in several ways. ``modules`` has the hash of each module that it has
+    loaded, ``linux_sha256`` that of its kernel.
     """
 
+    design: str
     row: RunRow
     modules: Mapping[str, str]
     linux_sha256: str | None
@@ -128,22 +131,19 @@ def series(row: ClaimRow, experiments: Mapping[str, ExperimentRuns]) -> RowData:
     """
     data = RowData()
     by_place: list[list[float]] = []
-    places = [
-        [(each, experiments[each.experiment or ""].of(each)) for each in terms]
-        for terms in row.terms
-    ]
-    there = [
-        [(each, runs) for each, runs in terms if runs is not None]
-        for terms in places
-        if all(runs is not None for _each, runs in terms)
-    ]
+    there = _there(row, experiments)
     if not there:
         return RowData(present=False)
     data.places = len(there)
     seen: set[tuple[str | None, ...]] = set()
-    for repetition in sorted({each for terms in there for _e, made in terms for each in made}):
-        runs = [made.get(repetition) for terms in there for _each, made in terms]
-        known = [run for run in runs if run is not None]
+    for repetition in sorted({index for terms in there for _q, made in terms for index in made}):
+        runs = [
+            (quantity.experiment or "", made.get(repetition))
+            for terms in there
+            for quantity, made in terms
+        ]
+        designs_known = [(design, run) for design, run in runs if run is not None]
+        known = [run for _design, run in designs_known]
         data.left_out.failed += sum(run.status != "ok" for run in known)
         data.left_out.unfaithful += sum(run.row.verdict == "unfaithful" for run in known)
         if len(known) < len(runs) or not all(run.row.counts for run in known):
@@ -154,16 +154,31 @@ def series(row: ClaimRow, experiments: Mapping[str, ExperimentRuns]) -> RowData:
             continue
         seen.add(digests)
         values = _at_places(
-            row, [[(each, runs[repetition]) for each, runs in one] for one in there]
+            row, [[(quantity, made[repetition]) for quantity, made in terms] for terms in there]
         )
         if values is not None:
             by_place.append(values)
-            data.used |= {run.id: _used(run) for run in known}
+            data.used |= {run.id: _used(design, run) for design, run in designs_known}
     data.values = _across(row.across, by_place)
     return data
 
 
-def _used(run: StoredRun) -> UsedRun:
+def _there(
+    row: ClaimRow, experiments: Mapping[str, ExperimentRuns]
+) -> list[list[tuple[Quantity, dict[int, StoredRun]]]]:
+    """Return each place that the length has: its terms with their runs by repetition."""
+    places = [
+        [(quantity, experiments[quantity.experiment or ""].of(quantity)) for quantity in terms]
+        for terms in row.terms
+    ]
+    return [
+        [(quantity, made) for quantity, made in terms if made is not None]
+        for terms in places
+        if all(made is not None for _quantity, made in terms)
+    ]
+
+
+def _used(design: str, run: StoredRun) -> UsedRun:
     loaded = run.provenance.get("modules") or {}
     hashes = {
         name: module.get("sha256") if isinstance(module, Mapping) else module
@@ -171,7 +186,7 @@ def _used(run: StoredRun) -> UsedRun:
     }
     kernel = run.provenance.get("guest_kernel")
     linux = kernel.get("linux_sha256") if isinstance(kernel, Mapping) else None
-    return UsedRun(run.row, {name: str(module) for name, module in hashes.items()}, linux)
+    return UsedRun(design, run.row, {name: str(module) for name, module in hashes.items()}, linux)
 
 
 def _at_places(

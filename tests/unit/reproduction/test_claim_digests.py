@@ -65,7 +65,7 @@ def test_a_statement_is_compared_with_the_summary_of_its_claim() -> None:
 @pytest.mark.usefixtures("committed")
 def test_another_digest_is_named_with_what_was_built_otherwise() -> None:
     made = runs()
-    made[0][-1] = "another digest"
+    made[0][5] = "another digest"
     change("runs", made)
     (one,) = compared("paper:W1")
     assert (len(one["equal"]), len(one["other"]), one["changed"]) == (len(made) - 1, 1, [])
@@ -111,7 +111,53 @@ def test_a_summary_of_another_link_model_stays_valid_with_equal_digests() -> Non
     assert (len(one["equal"]), one["other"], one["link_models"]) == (len(runs()), [], [1])
     assert "the summary is of link model 1, which stays valid" in text()
     made = runs()
-    made[0][-1] = "another digest"
+    made[0][5] = "another digest"
     change("runs", made)
     assert compared("paper:W1")[0]["link_models"] == [1]
     assert "stays valid" not in text()
+
+
+OTHER = """\
+experiments:
+  other:
+    scenario: sweep.yaml
+    set: [duration=3s]
+    quick: {least: 3, most: 9}
+    full: {least: 4}
+"""
+
+
+def two_designs() -> None:
+    """Let the second statement have an experiment of its own: the same scenario, set otherwise."""
+    file = Path("papers/claims/paper.yaml")
+    head, tail = file.read_text().replace("experiments:\n", OTHER).split("      - id: W1.2\n")
+    tail = tail.replace("of: {experiment: sweep,", "of: {experiment: other,", 1)
+    file.write_text(f"{head}      - id: W1.2\n{tail}")
+
+
+@pytest.mark.usefixtures("paper")
+def test_two_experiments_of_one_scenario_are_told_apart() -> None:
+    two_designs()
+    assert reproduce("--write", str(MEASURED))[0] == 0
+    assert {run[6] for run in runs()} == {"sweep", "other"}
+    (one,) = compared("paper:W1")
+    assert (len(one["equal"]), one["other"], one["absent"]) == (len(runs()), [], [])
+    made = runs()
+    for run in made:
+        if run[6] == "other":
+            run[5] = "another digest"
+    change("runs", made)
+    (one,) = compared("paper:W1")
+    assert (len(one["equal"]), len(one["other"])) == (6, 6)
+
+
+@pytest.mark.usefixtures("paper")
+def test_a_summary_of_one_experiment_says_nothing_of_another_one() -> None:
+    two_designs()
+    assert reproduce("--write", str(MEASURED))[0] == 0
+    change("runs", [run[:6] for run in runs() if run[6] == "sweep"])
+    document = json.loads((MEASURED / "paper-W1-quick.json").read_text())
+    change("experiments", {"sweep": document["experiments"]["sweep"]})
+    (one,) = compared("paper:W1")
+    assert one["other"] == []
+    assert (len(one["equal"]), len(one["absent"])) == (len(runs()), 6)
