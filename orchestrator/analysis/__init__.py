@@ -134,7 +134,7 @@ class Results:
         listed = [
             {**axis_columns(variants[run["id"]], there),
              **{key: run[key] for key in run if key != "metrics"}, **run["metrics"]}
-            for run in map(run_document.listed, listing.read(self._store))
+            for run in run_document.list_document(listing.read(self._store))["runs"]
             if run["id"] in variants
         ]  # fmt: skip
         return pd.DataFrame(listed)

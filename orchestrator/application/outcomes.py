@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
+from results.contract.base import SCHEMA
 from results.documents import run_document
 
 if TYPE_CHECKING:
@@ -47,10 +48,10 @@ class ScenarioOutcome:
     def document(self) -> dict[str, object]:
         """Return the JSON contract."""
         document: dict[str, object] = {
-            "schema": run_document.SCHEMA,
+            "schema": SCHEMA,
             "experiment": self.experiment,
             "scenario": self.scenario,
-            "runs": [run_document.run_document(run) for run in self.runs],
+            "runs": [run_document.whole(run).document() for run in self.runs],
         }
         if self.expectations is not None:
             document["expectations"] = [expectation.document() for expectation in self.expectations]
@@ -79,7 +80,7 @@ class SuiteResult:
         if not self.suite:
             return self.outcomes[0].document()
         return {
-            "schema": run_document.SCHEMA,
+            "schema": SCHEMA,
             "exit_status": self.status,
             "scenarios": [outcome.document() for outcome in self.outcomes],
         }

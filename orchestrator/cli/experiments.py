@@ -8,7 +8,7 @@ import click
 
 from orchestrator.cli.options import shared
 from orchestrator.cli.render import terminal
-from results.documents.run_document import SCHEMA
+from results.contract.base import SCHEMA
 from results.experiment.experiments import experiments
 from results.experiment.overview import document
 from results.store.store import Store

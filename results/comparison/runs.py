@@ -9,7 +9,8 @@ from typing import Any
 from orchestrator.errors import UsageError
 from orchestrator.recording.model import Check
 from results import metrics
-from results.documents.run_document import SCHEMA, check_document, json_ready
+from results.contract.base import SCHEMA, json_ready
+from results.documents import run_document
 from results.metrics import METRICS
 from results.metrics.base import Scope
 from results.records import columns
@@ -158,8 +159,12 @@ def _documents(values: Sequence[MetricComparison | DifferingValue]) -> list[dict
 
 
 def _checks_document(differing: DifferingCheck) -> dict[str, object]:
-    values = [None if check is None else check_document(check) for check in differing.checks]
+    values = [None if check is None else _check_document(check) for check in differing.checks]
     return {"path": differing.name, "values": values}
+
+
+def _check_document(check: Check) -> dict[str, object]:
+    return run_document.check(check).document()
 
 
 def _subject_document(subject: SubjectComparison) -> dict[str, object]:
@@ -239,7 +244,7 @@ def _settings(value: Any) -> Any:
 
 def _differing_checks(runs: Sequence[StoredRun]) -> list[DifferingCheck]:
     # NaN differs from itself, so checks are compared as their JSON.
-    found = [{check.name: check_document(check) for check in run.checks} for run in runs]
+    found = [{check.name: _check_document(check) for check in run.checks} for run in runs]
     unequal = [differing.path for differing in _unequal(found)]
     by_name = [{check.name: check for check in run.checks} for run in runs]
     return [DifferingCheck(name, [checks.get(name) for checks in by_name]) for name in unequal]

@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 
-from results.documents.run_document import json_ready
+from results.contract.base import json_ready
 from results.experiment import coverage
 from results.experiment.contrasts import ComparedSides, Contrast, contrast, judge
 from results.experiment.experiments import Experiment, experiments, of_rows

@@ -17,6 +17,7 @@ from urllib.parse import quote
 
 from orchestrator import __version__, plaintext
 from orchestrator.errors import UsageError
+from results.contract.base import json_ready
 from results.crate import crate_plan
 from results.documents import run_document
 from results.experiment.experiments import Experiment
@@ -154,7 +155,7 @@ def _scenario_name(row: RunRow, rows: Sequence[RunRow]) -> str:
 
 def _write_run(path: Path, run: StoredRun) -> None:
     head = run.head
-    document = run_document.json_ready(
+    document = json_ready(
         {
             **run_document.document([result.of_run(run)]),
             "scenario_sha256": run.row.scenario_sha256,

@@ -1,25 +1,24 @@
-"""The JSON documents of ``run``, ``show`` and ``runs``: a stable contract.
+"""Makes the JSON documents of ``run``, ``show`` and ``runs`` by the models of the contract.
 
 All keys are always there. Unknown values are null, numbers are finite, and names end in SI units.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
-from orchestrator.recording.model import Check, FlowRecord
-from results.records import columns
-from results.records.model import RunEvent, RunRow
+from orchestrator.recording.model import Check
+from results.contract import runs as contract
+from results.contract.base import SCHEMA, json_ready
+from results.records.model import RunEvent, RunRow, Values
 from results.runs import result
 from results.runs.model import FlowResult, LinkResult, ListedRun, RunResult
 from results.store.parts.judgements import Judgement
 from results.store.parts.notes import Remarks
 from results.store.store import Store
 
-SCHEMA = 1
-"""Version of the documents; new keys do not change it."""
+_FIELDS = tuple(contract.RunFields.model_fields)
 
 
 def of_ids(store: Store, run_ids: Sequence[str]) -> dict[str, Any]:
@@ -29,153 +28,149 @@ def of_ids(store: Store, run_ids: Sequence[str]) -> dict[str, Any]:
 
 def document(runs: Sequence[RunResult]) -> dict[str, Any]:
     """Return the document of some runs; experiment and scenario are null where they differ."""
-    return {
-        "schema": SCHEMA,
-        "experiment": common(run.row.experiment for run in runs),
-        "scenario": common(run.row.scenario for run in runs),
-        "runs": [run_document(run) for run in runs],
-    }
-
-
-def run_document(run: RunResult) -> dict[str, Any]:
-    """Return one run with its flows, links, windows and checks."""
-    return {
-        **_row(run.row),
-        "fidelity": {
-            "verdict": run.row.verdict,
-            "checks": [check_document(check) for check in run.checks],
-            **_judgements(run.judgements),
-        },
-        "metrics": run.metrics,
-        "windows": {
-            name: {
-                "metrics": window.metrics,
-                "flows": [flow_document(flow) for flow in window.flows],
-            }
-            for name, window in run.windows.items()
-        },
-        **_remarks(run.remarks),
-        "events": [_event(event) for event in run.events],
-        "links": [_link(link) for link in run.links],
-        "flows": [flow_document(flow) for flow in run.flows],
-    }
+    return contract.Run.model_construct(
+        schema_=SCHEMA,
+        experiment=common(run.row.experiment for run in runs),
+        scenario=common(run.row.scenario for run in runs),
+        runs=[whole(run) for run in runs],
+    ).document()
 
 
 def list_document(runs: Sequence[ListedRun]) -> dict[str, Any]:
     """Return the document of a list of runs: of flows only names, no links and no checks."""
-    return {"schema": SCHEMA, "runs": [listed(run) for run in runs]}
+    return contract.Runs.model_construct(
+        schema_=SCHEMA, runs=[listed(run) for run in runs]
+    ).document()
 
 
-def listed(run: ListedRun) -> dict[str, Any]:
+def whole(run: RunResult) -> contract.RunDocument:
+    """Return one run with its flows, links, windows and checks."""
+    return contract.RunDocument.model_construct(
+        **_fields(run.row),
+        fidelity=_fidelity(run.row, run.judgements),
+        metrics=_metrics(run.metrics),
+        windows={
+            name: contract.Window.model_construct(
+                metrics=_metrics(window.metrics), flows=[flow(one) for one in window.flows]
+            )
+            for name, window in run.windows.items()
+        },
+        tags=list(run.remarks.tags),
+        notes=_notes(run.remarks),
+        events=[_event(event) for event in run.events],
+        links=[_link(link) for link in run.links],
+        flows=[flow(one) for one in run.flows],
+    )
+
+
+def listed(run: ListedRun) -> contract.ListedRun:
     """Return one run of the list."""
-    row = run.row
-    return {
-        **_row(row),
-        "experiment": row.experiment,
-        "scenario": row.scenario,
-        "started_utc": row.started_utc,
-        "fidelity": {"verdict": row.verdict},
-        "metrics": run.metrics,
-        "windows": {name: {"metrics": metrics} for name, metrics in run.windows.items()},
-        "flows": [dict(vars(flow)) for flow in run.flows],
-        **_remarks(run.remarks),
-    }
-
-
-def _remarks(remarks: Remarks) -> dict[str, object]:
-    return {
-        "tags": list(remarks.tags),
-        "notes": [
-            {"number": note.number, "noted_at": note.noted_utc, "text": note.text}
-            for note in remarks.notes
+    return contract.ListedRun.model_construct(
+        **_fields(run.row),
+        experiment=run.row.experiment,
+        scenario=run.row.scenario,
+        started_utc=run.row.started_utc,
+        fidelity=contract.ListedFidelity.model_construct(verdict=run.row.verdict),
+        metrics=_metrics(run.metrics),
+        windows={
+            name: contract.ListedWindow.model_construct(metrics=_metrics(metrics))
+            for name, metrics in run.windows.items()
+        },
+        flows=[
+            contract.ListedFlow.model_construct(
+                name=one.name, entry=one.entry, congestion_control=one.congestion_control
+            )
+            for one in run.flows
         ],
-    }
+        tags=list(run.remarks.tags),
+        notes=_notes(run.remarks),
+    )
 
 
-def _judgements(judgements: Sequence[Judgement]) -> dict[str, object]:
-    """Return version and time of the latest judgement, and the earlier verdicts, oldest first."""
+def check(made: Check) -> contract.Check:
+    """Return a fidelity check."""
+    return contract.Check.model_construct(**json_ready(vars(made)))
+
+
+def flow(made: FlowResult) -> contract.Flow:
+    """Return a flow with its metrics."""
+    record = made.record
+    return contract.Flow.model_construct(
+        name=record.name,
+        entry=made.entry,
+        group=record.group,
+        source=record.source,
+        sink=record.sink,
+        transport=record.transport,
+        traffic=record.traffic,
+        engine=record.engine,
+        congestion_asked=record.congestion_asked,
+        congestion_control=record.congestion_control,
+        start_s=record.start_s,
+        stop_s=record.stop_s,
+        outcome=cast(contract.Outcome, record.outcome),
+        ended_s=record.ended_s,
+        errno=record.errno,
+        base_rtt_s=record.base_rtt_s,
+        base_rtt_measured_s=record.base_rtt_measured_s,
+    ).beside(made.metrics)
+
+
+def _link(link: LinkResult) -> contract.Link:
+    rates = link.rates
+    assert rates.changes is not None, "only a plan has links without it"
+    return contract.Link.model_construct(
+        name=link.queue.link,
+        direction=link.queue.direction,
+        bottleneck=link.queue.bottleneck,
+        rate_bps=rates.first_bps,
+        rate_min_bps=rates.min_bps,
+        rate_max_bps=rates.max_bps,
+        rate_end_bps=rates.end_bps,
+        rate_changes=rates.changes,
+    ).beside(link.metrics)
+
+
+def _fields(row: RunRow) -> Mapping[str, Any]:
+    """Return the fields that every document of a run has; their names are those of the row."""
+    fields: dict[str, Any] = json_ready({name: getattr(row, name) for name in _FIELDS})
+    return fields
+
+
+def _metrics(metrics: Values) -> contract.Metrics:
+    return contract.Metrics.model_construct().beside(metrics)
+
+
+def _notes(remarks: Remarks) -> list[contract.Note]:
+    return [
+        contract.Note.model_construct(number=note.number, noted_at=note.noted_utc, text=note.text)
+        for note in remarks.notes
+    ]
+
+
+def _fidelity(row: RunRow, judgements: Sequence[Judgement]) -> contract.Fidelity:
+    """Return the latest judgement, and the earlier verdicts, oldest first."""
     latest = judgements[-1] if judgements else None
-    return {
-        "checks_version": latest and latest.checks_version,
-        "judged_at": latest and latest.judged_utc,
-        "earlier": [
-            {
-                "verdict": judgement.verdict,
-                "checks_version": judgement.checks_version,
-                "judged_at": judgement.judged_utc,
-            }
+    return contract.Fidelity.model_construct(
+        verdict=row.verdict,
+        checks=[check(one) for one in latest.checks] if latest else [],
+        checks_version=latest.checks_version if latest else None,
+        judged_at=latest.judged_utc if latest else None,
+        earlier=[
+            contract.Judgement.model_construct(
+                verdict=judgement.verdict,
+                checks_version=judgement.checks_version,
+                judged_at=judgement.judged_utc,
+            )
             for judgement in judgements[:-1]
         ],
-    }
+    )
 
 
-def check_document(check: Check) -> dict[str, object]:
-    """Return a fidelity check with every key of the contract."""
-    fields: dict[str, object] = json_ready(vars(check))
-    return fields
-
-
-def json_ready(value: Any) -> Any:
-    """Return JSON-ready data with null for every number that is not finite."""
-    if isinstance(value, Mapping):
-        return {str(key): json_ready(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_ready(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value
-
-
-def _row(row: RunRow) -> dict[str, object]:
-    shown = {name: getattr(row, name) for name in columns.names(row, columns.SHOWN)}
-    fields: dict[str, object] = json_ready({"id": row.id, **shown})
-    return fields
-
-
-def _event(event: RunEvent) -> dict[str, object]:
-    return {"time_s": event.time_s, "applied_s": event.applied_s, **event.requested}
-
-
-def flow_document(flow: FlowResult) -> dict[str, object]:
-    """Return a flow with its metrics."""
-    return {**_flow(flow.record, flow.entry), **flow.metrics}
-
-
-def _flow(flow: FlowRecord, entry: str) -> dict[str, object]:
-    return {
-        "name": flow.name,
-        "entry": entry,
-        "group": flow.group,
-        "source": flow.source,
-        "sink": flow.sink,
-        "transport": flow.transport,
-        "traffic": flow.traffic,
-        "engine": flow.engine,
-        "congestion_asked": flow.congestion_asked,
-        "congestion_control": flow.congestion_control,
-        "start_s": flow.start_s,
-        "stop_s": flow.stop_s,
-        "outcome": flow.outcome,
-        "ended_s": flow.ended_s,
-        "errno": flow.errno,
-        "base_rtt_s": flow.base_rtt_s,
-        "base_rtt_measured_s": flow.base_rtt_measured_s,
-    }
-
-
-def _link(link: LinkResult) -> dict[str, object]:
-    rates = link.rates
-    return {
-        "name": link.queue.link,
-        "direction": link.queue.direction,
-        "bottleneck": link.queue.bottleneck,
-        "rate_bps": rates.first_bps,
-        "rate_min_bps": rates.min_bps,
-        "rate_max_bps": rates.max_bps,
-        "rate_end_bps": rates.end_bps,
-        "rate_changes": rates.changes,
-        **link.metrics,
-    }
+def _event(event: RunEvent) -> contract.Event:
+    assert event.applied_s is not None, "only a plan has events without it"
+    times = contract.Event.model_construct(time_s=event.time_s, applied_s=event.applied_s)
+    return times.beside(event.requested)
 
 
 def common(values: Iterable[str]) -> str | None:

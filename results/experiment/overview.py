@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from results.experiment.experiments import Experiment
 from results.matrix.axes import order
-from results.records.model import RunRow, Variant
-
-State = Literal["faithful", "doubtful", "unfaithful", "failed", "running"]
-"""What became of a run; an interrupted one has failed."""
+from results.records.model import RunRow, State, Variant
 
 STATES: tuple[State, ...] = ("faithful", "doubtful", "unfaithful", "failed", "running")
 

@@ -36,7 +36,7 @@ from dataclasses import replace
 from typing import Any
 
 from orchestrator.errors import UsageError
-from results.documents.run_document import SCHEMA, json_ready
+from results.contract.base import SCHEMA, json_ready
 from results.experiment import coverage
 from results.experiment.contrasts import (
     Question,

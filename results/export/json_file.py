@@ -16,6 +16,7 @@ from orchestrator.recording.model import (
     TCP_DTYPE,
     TRANSFER_DTYPE,
 )
+from results.contract.base import json_ready
 from results.documents import run_document
 from results.export.base import export_format, unit
 from results.runs import result
@@ -30,7 +31,7 @@ def write(run: StoredRun, paths: Sequence[Path]) -> None:
     Each column has its unit and values; null is an infinite ssthresh or pacing rate.
     """
     head = run.head
-    document = run_document.json_ready(
+    document = json_ready(
         {
             **run_document.document([result.of_run(run)]),
             "scenario_text": head.scenario_text,

@@ -1,9 +1,9 @@
 """Storage and display of a run's fields, as ``results.records.model`` declares them.
 
 A field is kept in the column of its name in the table ``runs``, which a migration adds. Its
-annotation says how values are kept and where they are shown::
+annotation says how values are kept and whether runs are compared by it::
 
-    variant: Annotated[Variant, OBJECT, SHOWN, COMPARED]
+    variant: Annotated[Variant, OBJECT, COMPARED]
 """
 
 from __future__ import annotations
@@ -28,10 +28,7 @@ class Codec(NamedTuple):
     read: Callable[[Any], Any]
 
 
-Place = Literal["shown", "compared"]
-SHOWN: Place = "shown"
-"""The JSON documents of ``run``, ``show`` and ``runs`` have the field."""
-
+Place = Literal["compared"]
 COMPARED: Place = "compared"
 """``compare`` lists the field where runs differ."""
 

@@ -21,12 +21,14 @@ from results.records.columns import (
     OBJECT,
     OPTIONAL_FLAG,
     RULE,
-    SHOWN,
     WINDOWS,
 )
 from results.records.links import LinkSummary
 
 Status = Literal["running", "ok", "failed", "interrupted"]
+
+State = Literal["faithful", "doubtful", "unfaithful", "failed", "running"]
+"""What became of a run: its verdict, or why it has none; an interrupted run has failed."""
 
 Variant = Mapping[str, Any]
 """The values of a variant, as they stand in the scenario, by the paths of the axes."""
@@ -65,23 +67,23 @@ class RunIdentity:
     experiment: Annotated[str, COMPARED]
     scenario: str
     description: str
-    variant: Annotated[Variant, OBJECT, SHOWN, COMPARED]
-    variant_sets: Annotated[VariantSets, OBJECT, SHOWN, COMPARED] = field(default_factory=dict)
-    repetition: Annotated[int, SHOWN, COMPARED]
-    seed: Annotated[int, SHOWN, COMPARED]
-    backend: Annotated[str, SHOWN, COMPARED]
+    variant: Annotated[Variant, OBJECT, COMPARED]
+    variant_sets: Annotated[VariantSets, OBJECT, COMPARED] = field(default_factory=dict)
+    repetition: Annotated[int, COMPARED]
+    seed: Annotated[int, COMPARED]
+    backend: Annotated[str, COMPARED]
     duration_s: float
     warmup_s: float
     windows: Annotated[Sequence[Window], WINDOWS]
     scenario_sha256: Annotated[str, COMPARED]
-    link_model: Annotated[int, SHOWN, COMPARED]
-    digest_version: Annotated[int, SHOWN, COMPARED]
-    digest_depends_on_sampling: Annotated[bool | None, OPTIONAL_FLAG, SHOWN, COMPARED] = None
+    link_model: Annotated[int, COMPARED]
+    digest_version: Annotated[int, COMPARED]
+    digest_depends_on_sampling: Annotated[bool | None, OPTIONAL_FLAG, COMPARED] = None
     experiment_sha256: str | None = None
     repetition_rule: Annotated[RepetitionRule | None, RULE] = None
     git_commit: Annotated[str | None, COMPARED] = None
     unconfined: Annotated[bool, FLAG, COMPARED] = False
-    metrics_grid_s: Annotated[float | None, SHOWN] = None
+    metrics_grid_s: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,16 +107,16 @@ class RunRow(RunIdentity):
     whose process has ended and that is not marked yet.
     """
 
-    id: Annotated[str, SHOWN]
-    status: Annotated[Status, SHOWN, COMPARED]
-    error: Annotated[str | None, SHOWN]
-    kernel: Annotated[str | None, SHOWN, COMPARED]
+    id: str
+    status: Annotated[Status, COMPARED]
+    error: str | None
+    kernel: Annotated[str | None, COMPARED]
     started_utc: str
     finished_utc: str | None
-    wall_s: Annotated[float | None, SHOWN]
-    simulated_s: Annotated[float | None, SHOWN]
-    digest: Annotated[str | None, SHOWN, COMPARED]
-    kernel_warnings: Annotated[int | None, SHOWN]
+    wall_s: float | None
+    simulated_s: float | None
+    digest: Annotated[str | None, COMPARED]
+    kernel_warnings: int | None
     verdict: Annotated[Verdict | None, COMPARED]
 
     @property

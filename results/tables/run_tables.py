@@ -20,7 +20,7 @@ from orchestrator.recording.model import (
     TCP_DTYPE,
     TRANSFER_DTYPE,
 )
-from results.documents.run_document import flow_document
+from results.documents import run_document
 from results.metrics import METRICS
 from results.runs import result
 from results.samples.sample_tables import Array, listed
@@ -115,7 +115,10 @@ def _of_flows(
 def _flows(run: StoredRun) -> TypedTable:
     whole = result.of_run(run)
     flows_of = {"": whole.flows, **{name: part.flows for name, part in whole.windows.items()}}
-    parts = {name: [flow_document(flow) for flow in flows] for name, flows in flows_of.items()}
+    parts = {
+        name: [run_document.flow(flow).document() for flow in flows]
+        for name, flows in flows_of.items()
+    }
     described = [key for flow in parts[""][:1] for key in flow if (key, "flow") not in METRICS]
     kinds = _texts("window") | {name: _kind(parts.values(), name) for name in described}
     for name, scope in METRICS:

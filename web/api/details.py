@@ -7,7 +7,7 @@ import json
 from flask import Response, current_app, jsonify
 
 from results.comparison.runs import compare
-from results.documents.run_document import SCHEMA, json_ready
+from results.contract.base import SCHEMA, json_ready
 from results.metrics import METRICS
 from results.store import live
 from web.api import openapi

@@ -16,9 +16,11 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_jso
 from pydantic_core import core_schema
 
 import orchestrator
+from results.contract import experiments, runs
+from results.contract.base import ResponseModel
 from web.api.openapi import PREFIX, ApiAddress, ApiBlueprint
-from web.contract import claims, experiments, runs, series, several
-from web.contract.base import Problem, ResponseModel
+from web.contract import claims, series, several
+from web.contract.problem import Problem
 
 VERSION = "3.1.0"
 """Of the OpenAPI specification."""

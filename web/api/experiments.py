@@ -8,7 +8,7 @@ from typing import Any
 
 from flask import Response, jsonify, request
 
-from results.documents.run_document import SCHEMA, json_ready
+from results.contract.base import SCHEMA, json_ready
 from results.experiment import overview
 from results.experiment.experiments import Experiment
 from results.experiment.summary import document

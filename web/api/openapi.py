@@ -1,7 +1,7 @@
 """The addresses of the JSON API: functions whose parameters are read, checked and documented.
 
 ``web.api.document`` makes the OpenAPI document of the functions' parameters and of the answers in
-``web.contract``.
+``results.contract`` and ``web.contract``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The JSON API, below ``/api/``: read only, SI base units in the names, times in simulated seconds.
 
 ``/api/openapi.json`` is its document: every address with its parameters, limits and answers. The
-models of ``web.contract`` are its source. This module has runs and the samples of one.
-``web.api.curves`` has UDP flows and transfers, ``web.api.details`` what else a run's page shows,
-``web.api.experiments`` experiments, and ``web.api.papers`` claims.
+models of ``results.contract`` and ``web.contract`` are its source. This module has runs and the
+samples of one. ``web.api.curves`` has UDP flows and transfers, ``web.api.details`` what else a
+run's page shows, ``web.api.experiments`` experiments, and ``web.api.papers`` claims.
 
 ``from`` and ``to`` are seconds. The samples just outside are included, too, so that lines reach the
 edges. More than ``points`` samples are reduced to the extremes of buckets, at most ``points`` of
@@ -23,11 +23,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from flask import Response, jsonify, request
 
-from results.documents.run_document import SCHEMA, document, list_document, listed
+from results.contract.base import SCHEMA
+from results.contract.runs import Count, Runs
+from results.documents.run_document import document, list_document, listed
 from results.runs import listing, page, result
 from results.store.stored import StoredRun
 from web.api import openapi
@@ -51,19 +52,19 @@ def runs(query: RunsQuery) -> Response:
             return jsonify(list_document(listing.read(store)))
         wanted = query.wanted()
         listing_page = page.page(store, wanted)
-    answer: dict[str, Any] = {
-        "schema": SCHEMA,
-        "runs": [listed(row) for row in listing_page.runs],
-        "first": wanted.first,
-        "found": listing_page.found,
-        "total": listing_page.total,
-    }
+    answer = Runs.model_construct(
+        schema_=SCHEMA,
+        runs=[listed(row) for row in listing_page.runs],
+        first=wanted.first,
+        found=listing_page.found,
+        total=listing_page.total,
+    )
     if wanted.facets:
-        answer["counts"] = {
-            name: [asdict(count) for count in counts]
+        answer.counts = {
+            name: [Count.model_construct(**asdict(count)) for count in counts]
             for name, counts in listing_page.facets.items()
         }
-    return jsonify(answer)
+    return jsonify(answer.document())
 
 
 @api.address("/runs/<run_id>")

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from flask import Flask
 from markupsafe import Markup
 
-from results.experiment.overview import State
+from results.records.model import State
 
 SIZE = 11
 """Pixels from a cell to the next one; a shape is 8 wide and begins one pixel inside."""

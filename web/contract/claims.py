@@ -8,8 +8,8 @@ from pydantic import Field
 
 from results.claims.judge import RowVerdict, Verdict
 from results.claims.page.document import NOT_YET
-from web.contract.base import Number, ResponseModel, Versioned
-from web.contract.experiments import LeftOut
+from results.contract.base import Number, ResponseModel, Versioned
+from results.contract.experiments import LeftOut
 
 State = Literal[
     "holds", "mostly holds", "mixed", "mostly does not hold", "does not hold", "open",

@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from web.contract.base import Number, ResponseModel
+from results.contract.base import Number, ResponseModel
 
 Column = list[Number]
 

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from results.contract.base import Number, ResponseModel, Variant, Verdict, Versioned
+from results.contract.experiments import Contrast, Estimate, LeftOut
 from results.records.model import Status
-from web.contract.base import Number, ResponseModel, Variant, Verdict, Versioned
-from web.contract.experiments import Contrast, Estimate, LeftOut
 from web.contract.series import Queue
 
 

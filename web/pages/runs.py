@@ -19,10 +19,9 @@ from flask import (
 from jinja2 import nodes
 from werkzeug.wrappers import Response as AnyResponse
 
+from results.contract.runs import RunFields
 from results.documents import run_document
 from results.matrix.axes import axes
-from results.records import columns
-from results.records.model import RunRow
 from results.runs import page as runs_page
 from results.runs import result
 from results.store.stored import StoredRun
@@ -152,7 +151,7 @@ def _arguments(chosen: Sequence[list_columns.RunsColumn]) -> dict[str, list[str]
 def _provenance(run: StoredRun) -> Iterator[tuple[str, object]]:
     """Yield the shown fields of a run that its page names nowhere else, then its provenance."""
     named = _named("run.html")
-    for name in columns.names(RunRow, columns.SHOWN):
+    for name in RunFields.model_fields:
         if name not in named:
             yield name, getattr(run.row, name)
     yield from run.provenance.items()

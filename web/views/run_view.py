@@ -13,7 +13,7 @@ from results.experiment.experiments import Experiment
 from results.matrix.axes import Axis, conditions
 from results.metrics import Metric, channel, columns_of, of_scope
 from results.metrics.base import Scope, Table
-from results.records.model import Status, Values, Variant
+from results.records.model import State, Status, Values, Variant
 from results.runs.model import LinkResult, ListedRun, RunResult
 from results.store.parts.notes import Remarks
 from results.store.stored import StoredRun
@@ -41,8 +41,8 @@ class ExperimentLine:
     question: str
     variants: int
     repetitions: int
-    cells: list[list[overview.State | None]]
-    counts: list[tuple[overview.State, int]]
+    cells: list[list[State | None]]
+    counts: list[tuple[State, int]]
     runs: int
     age: str
     newest_utc: str

@@ -13,6 +13,7 @@ import pytest
 
 from orchestrator.errors import StoreError
 from orchestrator.recording.model import Check
+from results.contract.base import json_ready
 from results.documents import run_document
 from results.runs import listing
 from results.store.store import Store
@@ -175,7 +176,7 @@ def test_the_listing_leaves_out_links_events_checks_and_most_of_the_flows(store:
 
 def test_plain_data_has_no_infinite_numbers() -> None:
     value = {"a": (1, math.inf), 2: [math.nan, "x", None, True]}
-    assert run_document.json_ready(value) == {"a": [1, None], "2": [None, "x", None, True]}
+    assert json_ready(value) == {"a": [1, None], "2": [None, "x", None, True]}
 
 
 SCENARIO = {

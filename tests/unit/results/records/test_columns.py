@@ -1,4 +1,4 @@
-"""Each field of a run is declared once: a field that is added is kept and shown by itself."""
+"""A field that is added to the record of a run is kept, and one in the contract is shown."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ ROOT = Path(__file__).resolve().parents[4]
 
 DECLARATION = "    experiment: Annotated[str, COMPARED]\n"
 ADDED = DECLARATION + (
-    "    labels: Annotated[Mapping[str, Any], OBJECT, SHOWN, COMPARED] ="
-    " field(default_factory=dict)\n"
+    "    labels: Annotated[Mapping[str, Any], OBJECT, COMPARED] = field(default_factory=dict)\n"
 )
+CONTRACT = "class RunFields(ResponseModel):\n"
+SHOWN = CONTRACT + "    labels: Variant\n"
 MIGRATION = "ALTER TABLE runs ADD COLUMN labels TEXT NOT NULL DEFAULT '{}';\n"
 
 SCRIPT = """
@@ -62,6 +63,8 @@ def test_a_declared_field_is_kept_and_shown_everywhere(tmp_path: Path) -> None:
     model = tmp_path / "results" / "records" / "model.py"
     assert model.read_text().count(DECLARATION) == 1
     model.write_text(model.read_text().replace(DECLARATION, ADDED))
+    contract = tmp_path / "results" / "contract" / "runs.py"
+    contract.write_text(contract.read_text().replace(CONTRACT, SHOWN))
     name = f"{database.newest() + 1:04}_labels.sql"
     (tmp_path / "results" / "schema" / "migrations" / name).write_text(MIGRATION)
     done = subprocess.run(

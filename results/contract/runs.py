@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
+from results.contract.base import (
+    Number,
+    ResponseModel,
+    Variant,
+    Verdict,
+    Versioned,
+    WithValues,
+)
 from results.records.model import Status
-from web.contract.base import Number, ResponseModel, Variant, Verdict, Versioned
+
+Outcome = Literal["ended", "timed_out", "reset", "unreachable", "never_connected"]
+"""How a flow ended."""
 
 
 class Note(ResponseModel):
@@ -18,10 +28,9 @@ class Note(ResponseModel):
     text: str
 
 
-class Metrics(ResponseModel):
+class Metrics(WithValues):
     """Values by the name of the metric; `/api/metrics` has units and definitions."""
 
-    model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, Number] = Field(init=False)
 
 
@@ -155,7 +164,7 @@ class Flow(Metrics):
     congestion_control: str | None = Field(description="as the kernel reported it")
     start_s: float = Field(description="seconds since the start of traffic")
     stop_s: Number = Field(description="null: to the end")
-    outcome: Literal["ended", "timed_out", "reset", "unreachable", "never_connected"] = Field(
+    outcome: Outcome = Field(
         description="how it ended; `ended`, too, if it went on until the end of the run. Of "
         "several connections that failed it is that of the first one"
     )
@@ -187,10 +196,8 @@ class Link(Metrics):
     rate_changes: int
 
 
-class Event(ResponseModel):
+class Event(WithValues):
     """An event of a run: its times, and what the scenario asked for."""
-
-    model_config = ConfigDict(extra="allow")
 
     time_s: float = Field(description="asked for, in seconds since the start of traffic")
     applied_s: float = Field(description="when it took place")

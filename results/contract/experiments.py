@@ -6,8 +6,8 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from results.experiment.overview import State
-from web.contract.base import Number, ResponseModel, Variant, Versioned
+from results.contract.base import Number, ResponseModel, Variant, Versioned
+from results.records.model import State
 
 
 class ListedAxis(ResponseModel):
