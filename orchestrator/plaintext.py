@@ -67,8 +67,13 @@ _LATEX = {
 
 
 def latex(text: str) -> str:
-    """Return the text as LaTeX that shows it, on one line."""
-    return "".join(_LATEX.get(letter, letter) for letter in one_line(text))
+    """Return the text as LaTeX that shows it, on one line.
+
+    A text that begins with ``[`` or ``*`` gets ``{}`` before it: after a row's end ``\\\\`` LaTeX
+    would take it as an argument.
+    """
+    made = "".join(_LATEX.get(letter, letter) for letter in one_line(text))
+    return f"{{}}{made}" if made[:1] in ("[", "*") else made
 
 
 def markdown(text: str) -> str:

@@ -49,6 +49,14 @@ class Preparing:
 
 
 @dataclass(frozen=True)
+class PlanWarned:
+    """A value of a scenario is valid but probably a mistake: where it stands, and what is wrong."""
+
+    where: str
+    message: str
+
+
+@dataclass(frozen=True)
 class RunsStored:
     """How many of the runs of a plan are stored already with equal content.
 
@@ -216,9 +224,10 @@ class AblationBegun:
 
 
 Event: TypeAlias = (
-    "Notice | Preparing | RunsStored | RunsBegun | RunProgressed | RunsEnded | Waiting | "
-    "RepetitionsNeeded | ScenarioValid | ScenarioBegun | ScenarioMeasured | ScenarioFailed | "
-    "FigureDrawn | FigureNote | FigureRefused | DigestCompared | MoreRunsNeeded | AblationBegun"
+    "Notice | Preparing | PlanWarned | RunsStored | RunsBegun | RunProgressed | RunsEnded | "
+    "Waiting | RepetitionsNeeded | ScenarioValid | ScenarioBegun | ScenarioMeasured | "
+    "ScenarioFailed | FigureDrawn | FigureNote | FigureRefused | DigestCompared | "
+    "MoreRunsNeeded | AblationBegun"
 )
 Listener = Callable[["Event"], None]
 

@@ -15,10 +15,16 @@ from orchestrator.application import (
     stored_plans,
     suite,
 )
-from orchestrator.application.events import DigestCompared, Listener, ScenarioMeasured, notices
+from orchestrator.application.events import (
+    DigestCompared,
+    Listener,
+    PlanWarned,
+    ScenarioMeasured,
+    notices,
+)
 from orchestrator.application.making_runs import RunSettings, execute, make_runs
 from orchestrator.application.outcomes import ScenarioOutcome, SuiteResult
-from orchestrator.errors import RunError, Unfaithful, UsageError
+from orchestrator.errors import Fault, RunError, Unfaithful, UsageError
 from results.experiment.expectations import evaluate
 from results.experiment.experiments import of_runs
 from results.runs import result
@@ -76,7 +82,13 @@ def _run_scenario(
 ) -> SuiteResult:
     """Run a scenario and draw its figures; ``several`` scenarios have a folder each."""
 
+    told: set[Fault] = set()
+
     def make(plan: Plan) -> list[str]:
+        for fault in plan.warnings:
+            if fault not in told:
+                told.add(fault)
+                listener(PlanWarned(f"{fault.file}:{fault.line}:{fault.column}", fault.message))
         return make_runs(plan, request.resume, settings, listener)
 
     ids = repeating.run(loaded, make, settings.db, listener)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from orchestrator.errors import UsageError
+from orchestrator.units import shown
 from results.matrix.axes import Axis, axes
 from results.matrix.axes import key as key_of
 from results.records.model import RunRow
@@ -163,6 +164,8 @@ def find(
         UsageError: there is none, or several have that HASH.
     """
     name, at, start = _parts(text)
+    if at and not start:
+        raise UsageError(f"{shown(text)} has no hash: write {shown(name)} or {shown(name)}@HASH")
     there = experiments(store, name) if known is None else known
     matches = [
         experiment

@@ -15,7 +15,7 @@ from orchestrator.units import listed, shown
 from results.matrix.axes import named
 from results.matrix.axes import shown as written
 from results.metrics import METRICS
-from results.query.conditions import of_variants
+from results.query.conditions import ConditionError, of_variants
 
 if TYPE_CHECKING:
     from results.matrix.axes import Axis, Where
@@ -65,8 +65,8 @@ class ScenarioNames:
             return
         try:
             of_variants(where, self.axes)
-        except ValueError as error:
-            yield ("where",), str(error)
+        except ConditionError as error:
+            yield ("where",), f"column {error.column}: {error.problem}"
 
     def value_faults(self, path: Path, name: str, value: object) -> Iterator[tuple[Path, str]]:
         """Yield the fault of an axis, or of a value on it, that is not there."""

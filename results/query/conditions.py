@@ -68,6 +68,8 @@ class ConditionError(ValueError):
         ]
         super().__init__("\n".join(lines))
         self.column = start + 1
+        self.problem = " ".join(problem.split("\n"))
+        """What is wrong, on one line."""
 
 
 class _Token(NamedTuple):

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.errors import UsageError
+from orchestrator.plaintext import one_line
 from orchestrator.suggestions import suggest
 from orchestrator.units import shown as quoted
 from results.matrix.axes import Axis, named, shown
@@ -35,7 +36,9 @@ def find(name: str, axes: Sequence[Axis]) -> RunField[Variant]:
     def parse(text: str) -> Value:
         wanted = comparable(text)
         if wanted[0] not in {unit for unit, _value in known}:
-            raise FieldError(f"{axis.label} has values such as {texts[0]}; not {quoted(text)}")
+            raise FieldError(
+                f"{axis.label} has values such as {one_line(texts[0])}; not {quoted(text)}"
+            )
         return wanted
 
     def parse_equal(text: str) -> Value:
@@ -44,8 +47,8 @@ def find(name: str, axes: Sequence[Axis]) -> RunField[Variant]:
         if comparable(text) in known:
             return comparable(text)
         raise FieldError(
-            f"{axis.label} has no value {text}{suggest(text, texts)}; its values are "
-            f"{', '.join(texts)}"
+            f"{axis.label} has no value {one_line(text)}{suggest(text, texts)}; its values are "
+            f"{', '.join(map(one_line, texts))}"
         )
 
     return RunField(axis.label, values, parse, parse_equal=parse_equal, written=texts)

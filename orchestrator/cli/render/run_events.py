@@ -107,6 +107,8 @@ def _of_what_goes_wrong(event: events.Event) -> str | None:
 def _of_what_goes_on(event: events.Event) -> str | None:
     """Return the text of an event that only tells how far the use case is; None of another one."""
     match event:
+        case events.PlanWarned(where, message):
+            return plaintext.one_line(f"{where}: warning: {message}")
         case events.RunsStored(stored, total, resumed):
             runs = quantities.plural(total, "run")
             are = "is" if stored == 1 else "are"

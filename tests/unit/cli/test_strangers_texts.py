@@ -280,4 +280,6 @@ def test_cells_that_a_spreadsheet_would_compute(text: str, cell: str) -> None:
 
 def test_latex_and_markdown_show_the_text() -> None:
     assert plaintext.latex("a_b\n50% $x$") == r"a\_b\textbackslash{}n50\% \$x\$"
+    # After the end of a row they would be the argument of \\.
+    assert [plaintext.latex(text) for text in ("[1, 2]", "*x")] == ["{}[1, 2]", "{}*x"]
     assert plaintext.markdown("a|b\n<i>*[x](y)") == r"a\|b\n&lt;i&gt;\*[x]\(y)"

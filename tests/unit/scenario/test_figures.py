@@ -70,6 +70,11 @@ def test_figures_change_neither_runs_nor_experiment(tmp_path: Path) -> None:
             "limit has no value 2bdp; its values are 0.1bdp, 1bdp",
         ),
         (
+            "{kind: metric, file: f.pdf, metric: goodput_bps, where: limit=7bdp}",
+            61,
+            "column 7: limit has no value 7bdp",
+        ),
+        (
             "{kind: metric, file: f.pdf, metric: jain_index, window: late}",
             61,
             "there is no window `late`; defined: none",

@@ -117,6 +117,8 @@ def test_of_equal_experiments_a_name_means_the_newest(store: Store) -> None:
         find(store, "nothing")
     with pytest.raises(UsageError, match=rf"no experiment trial@zz in .*; there are {first.label}"):
         find(store, "trial@zz")
+    with pytest.raises(UsageError, match="`trial@` has no hash: write `trial` or `trial`@HASH"):
+        find(store, "trial@")
 
 
 def test_an_empty_store_says_so(store: Store) -> None:
