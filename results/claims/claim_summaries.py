@@ -1,7 +1,9 @@
 """What was measured of each claim, read from the summaries that :mod:`results.claims.record` made.
 
 A claim may have several summaries: at the quick and at the full length, and of single statements.
-Those of the greatest length that has values of a statement count for it.
+Those of the greatest length that has values of a statement count for it; of several of that length
+the one with the most values. A summary of a single statement has the runs of its claim's, and those
+that were made after them.
 """
 
 from __future__ import annotations
@@ -58,8 +60,15 @@ class ClaimSummaries:
 
     def of(self, statement: Statement) -> ClaimSummary:
         """Return the summary that counts for a statement; any if none has values of it."""
-        there = (summary for summary in self.summaries if summary.values(statement))
-        return next(there, self.summaries[-1])
+        there = [summary for summary in self.summaries if summary.values(statement)]
+        if not there:
+            return self.summaries[-1]
+        return max(
+            (summary for summary in there if summary.length == there[0].length),
+            key=lambda summary: sum(
+                len(values.values) for values in summary.values(statement).values()
+            ),
+        )
 
     def rows(self, statement: Statement) -> list[JudgedRow]:
         """Return the rows that have values, judged by the statement as it is now."""
