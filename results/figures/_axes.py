@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import UsageError
+from results.experiment import coverage
 from results.figures import _labels
 from results.figures._frame import set_scale
-from results.figures._style import FONT, TICK_SIZE
+from results.figures._style import FONT, SIGN_SIZE, TICK_SIZE
+from results.layout.arrangement import PARTIAL
 from results.matrix.axes import Axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+    from results.experiment.model import MeanSummary
 
 _TICK_IN = 0.24
 """Least distance of two labelled ticks."""
@@ -176,6 +180,20 @@ def _ticks_at(panel: Axes, places: Sequence[float], width_in: float, log: bool) 
     panel.set_xticks(shown, labels=[f"{tick:g}" for tick in shown])
     panel.xaxis.set_minor_locator(FixedLocator([tick for tick in places if tick not in shown]))
     panel.xaxis.set_minor_formatter(NullFormatter())
+
+
+def mark_part(panel: Axes, at: tuple[float, float], metrics: Iterable[MeanSummary]) -> bool:
+    """Put a sign above a point one of whose means is of a part; return whether it has one.
+
+    A mean is of a part where some runs, flows or transfers have no value.
+    """
+    if not any(coverage.words(metric) for metric in metrics):
+        return False
+    panel.annotate(
+        PARTIAL[0], at, (0, 1), ha="center", va="bottom", textcoords="offset points",
+        fontsize=SIGN_SIZE,
+    )  # fmt: skip
+    return True
 
 
 def from_zero(panels: Sequence[Axes]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from orchestrator import plaintext
 from orchestrator.errors import UsageError
 from results.experiment import coverage
 from results.experiment.experiments import Experiment
@@ -13,11 +14,12 @@ from results.experiment.model import HasInterval, Summary
 from results.experiment.observations import ValueSelection, observe
 from results.experiment.summary import summarise
 from results.layout.arrangement import MeanPoint
-from results.layout.series import Cell, cells
+from results.layout.series import Cell, cells, missing_cells
 from results.matrix.axes import Axis, Where, axes, conditions, differing
 from results.records.model import WHOLE, RunRow, Variant
 from results.store.store import Store
 from results.store.stored import StoredRun
+from results.wording import variant_names
 
 _ANY_METRIC = "goodput_bps"
 
@@ -97,11 +99,17 @@ class Study:
         for name in summary.without_values:
             self.note(f"{name}: no run has a value")
         for name in names:
-            means = [cell.metrics[name] for cell in cells(summary, [name])]
+            drawn = cells(summary, [name])
+            means = [cell.metrics[name] for cell in drawn]
             texts = [text for mean in means if (text := coverage.words(mean))]
             if texts:
                 example = f"such as {texts[0]}" if len(texts) > 1 else texts[0]
                 self.note(f"{name}: {len(texts)} of {len(means)} means are of a part: {example}")
+            if missing := missing_cells(summary, drawn):
+                of_all = f"{len(missing)} of {len(missing) + len(drawn)}"
+                variant = variant_names.one_line(missing[0].variant, summary.labels())
+                example = plaintext.one_line(f"{variant} {missing[0].subject or ''}".strip())
+                self.note(f"{name}: {of_all} means are not drawn, as no run has a value: {example}")
 
     def _note_left_out(self, left_out: LeftOut) -> None:
         """Note how many runs are left out, by reason."""

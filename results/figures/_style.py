@@ -25,6 +25,9 @@ FONT = "STIXGeneral"
 TICK_SIZE = 7
 """Size of the labels of ticks in points."""
 
+SIGN_SIZE = 6
+"""Size of the signs above means in points."""
+
 MAP = "cividis"
 """A colour map whose lightness grows evenly, for all kinds of colour vision."""
 

@@ -11,6 +11,7 @@ from results.figures._canvas import Canvas, line
 from results.figures._grouped import GroupedFigure
 from results.figures._series import ends
 from results.figures._spec import INTERVALS, SINGLE
+from results.layout.arrangement import PARTIAL
 from results.layout.series import known
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class BarsFigure(GroupedFigure):
         if self.log_y:
             _axes.log_scale(panel, "y", limits)
         handles: list[Any] = []
+        parts: list[bool] = []
         for index, (_name, cells) in enumerate(groups.series):
             styles = [line(groups.look(index, group)) for group, _cell in cells]
             estimates = [cell.metrics[self.metric] for _group, cell in cells]
@@ -70,7 +72,13 @@ class BarsFigure(GroupedFigure):
             )  # fmt: skip
             for part in (*interval.lines[1], *interval.lines[2]):  # also on a dark bar
                 part.set_path_effects([withStroke(linewidth=2.1, foreground="white")])
+            tops = [(place, high) for place, (_low, high) in zip(places, intervals, strict=True)]
+            parts += [
+                _axes.mark_part(panel, top, [metric])
+                for top, metric in zip(tops, estimates, strict=True)
+            ]
         study.note_single(shown)
         _axes.from_zero([panel])
         self.name_groups(canvas, panel, groups)
-        canvas.legend(handles, [name for name, _cells in groups.series])
+        names = [name for name, _cells in groups.series]
+        canvas.legend(handles, names, [PARTIAL] if any(parts) else [])

@@ -10,11 +10,13 @@ from pydantic import Field, PrivateAttr
 
 from orchestrator.errors import UsageError
 from orchestrator.kinds.fields import Path
+from results.experiment import coverage
 from results.experiment.model import HasInterval
 from results.experiment.names import MetricName
 from results.figures import _axes, _labels, _series, _style
 from results.figures._canvas import Canvas
 from results.figures._spec import SINGLE, ExperimentFigure
+from results.layout.arrangement import PARTIAL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +43,7 @@ class HeatmapFigure(ExperimentFigure):
     )
 
     _widest: str = PrivateAttr(default="")
+    _part: str = PrivateAttr(default="")
 
     def named_axes(self) -> Iterator[tuple[Path, str]]:
         """Yield the two axes, and those of conditions."""
@@ -51,8 +54,8 @@ class HeatmapFigure(ExperimentFigure):
         """Return the metric, what it is shown of, and how wide its intervals are."""
         title = _labels.metric_title(self.metric)
         if not self._widest:
-            return f"{title}. {SINGLE}."
-        return f"{title}: means over {study.repetitions()}. {self._widest}"
+            return f"{title}. {SINGLE}.{self._part}"
+        return f"{title}: means over {study.repetitions()}. {self._widest}{self._part}"
 
     def draw(self, canvas: Canvas, study: Study) -> None:
         """Draw a cell for each pair of values."""
@@ -68,10 +71,12 @@ class HeatmapFigure(ExperimentFigure):
             names = ", ".join(series.name for series in rest)
             raise UsageError(f"a heat map shows one of {names}: keep one by flow, where or `of`")
         means = np.full((len(up.values), len(across.values)), np.nan)
+        parts = np.zeros(means.shape, bool)
         for cell in plotted:
             x, y = _series.place(across, cell), _series.place(up, cell)
             if x is not None and y is not None:
                 means[y, x] = cell.metrics[self.metric].mean
+                parts[y, x] = bool(coverage.words(cell.metrics[self.metric]))
         known = means[np.isfinite(means)].tolist()
         divisor, unit = _labels.scale(_labels.metric_unit(self.metric), known)
         self._widest = _widest([cell.metrics[self.metric] for cell in plotted], divisor, unit)
@@ -89,7 +94,8 @@ class HeatmapFigure(ExperimentFigure):
         bar.set_label(_labels.with_unit(_labels.metric_title(self.metric), unit))
         bar.outline.set_linewidth(0.6)
         if canvas.width_in * HEAT_SHARE / len(across.values) >= _CELL_IN:
-            _write_values(panel, image, means / divisor)
+            _write_values(panel, image, means / divisor, parts)
+            self._part = f" {PARTIAL[0]}: {PARTIAL[1]}." if parts.any() else ""
 
 
 def _name_values(canvas: Canvas, panel: Axes, which: str, names: Sequence[str]) -> None:
@@ -101,13 +107,14 @@ def _name_values(canvas: Canvas, panel: Axes, which: str, names: Sequence[str]) 
     panel.tick_params(axis=which, length=0)  # type: ignore[arg-type]
 
 
-def _write_values(panel: Axes, image: Any, means: Any) -> None:
-    """Write each mean into its cell, with three digits, in black or white."""
+def _write_values(panel: Axes, image: Any, means: Any, parts: Any) -> None:
+    """Write each mean into its cell, with three digits and the sign of a part."""
     for (y, x), mean in np.ndenumerate(means):
         if np.isfinite(mean):
             dark = image.norm(mean) < 0.5
+            sign = PARTIAL[0] if parts[y, x] else ""
             panel.text(
-                x, y, _digits(mean), ha="center", va="center", fontsize=6,
+                x, y, _digits(mean) + sign, ha="center", va="center", fontsize=6,
                 color="white" if dark else "black",
             )  # fmt: skip
 

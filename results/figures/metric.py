@@ -15,7 +15,7 @@ from results.experiment.names import MetricName
 from results.figures import _axes, _labels, _series
 from results.figures._canvas import Canvas, TooManyError, require_distinct
 from results.figures._spec import INTERVALS, SINGLE, ExperimentFigure, Names
-from results.figures._style import LINES
+from results.figures._style import LINES, SIGN_SIZE
 from results.layout.arrangement import (
     MOST_PANELS,
     Arrangement,
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from results.figures._study import Study
-
-SIGN_SIZE = 6
-"""Size of the signs in points."""
 
 
 FEW_LINES = 5

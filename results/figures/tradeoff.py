@@ -12,6 +12,7 @@ from results.experiment.names import MetricName
 from results.figures import _axes, _labels, _series
 from results.figures._canvas import Canvas, line, require_distinct
 from results.figures._spec import ExperimentFigure
+from results.layout.arrangement import PARTIAL
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,11 +65,13 @@ class TradeoffFigure(ExperimentFigure):
             panel, self.delay, values[self.delay], self.x_label, horizontal=True
         )
         y_divisor = _axes.metric_axis(panel, self.metric, values[self.metric], self.y_label)
-        handles, flat = [], 0
+        handles, flat, parts = [], 0, False
         for index, series in enumerate(lines):
             (cell,) = series.cells
             pairs = [(x / x_divisor, y / y_divisor) for x, y in self._pairs(cell)]
             handles.append(_point(panel, index, pairs))
+            mean = (_mean([x for x, _y in pairs]), _mean([y for _x, y in pairs]))
+            parts |= _axes.mark_part(panel, mean, cell.metrics.values())
             if len(pairs) >= LEAST_RUNS:
                 _ellipse(panel, index, pairs)
             else:
@@ -78,7 +81,8 @@ class TradeoffFigure(ExperimentFigure):
         panel.invert_xaxis()
         if self.from_zero:
             _axes.from_zero([panel])
-        canvas.legend(handles, [series.name for series in lines])
+        names = [series.name for series in lines]
+        canvas.legend(handles, names, [PARTIAL] if parts else [])
 
     def _pairs(self, cell: Cell) -> list[tuple[float, float]]:
         """Return (delay, throughput) of each run that has both."""

@@ -56,6 +56,26 @@ def cells(summary: Summary, metrics: Sequence[str], of: Of | None = None) -> lis
     return []
 
 
+def missing_cells(summary: Summary, drawn: Sequence[Cell]) -> list[Cell]:
+    """Return the cells without a mean, of the subjects that have one in another variant.
+
+    ``drawn`` are those of :func:`cells`. A figure has no place for the others.
+    """
+    subjects = {cell.subject for cell in drawn}
+    there = {(key(dict(cell.variant)), cell.subject) for cell in drawn}
+    links = any(row.link is not None and row.link in subjects for row in summary.rows)
+    every = [
+        Cell(row.variant, row.link if links else row.flow, row.metrics)
+        for row in summary.rows
+        if (row.flow is None if links else row.link is None)
+    ]
+    return [
+        cell
+        for cell in every
+        if cell.subject in subjects and (key(dict(cell.variant)), cell.subject) not in there
+    ]
+
+
 def _is_of(row: SummaryRow, of: Of) -> bool:
     if of == "run":
         return row.flow is None and row.link is None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -339,6 +341,35 @@ def test_a_mean_of_a_part_of_the_runs_says_so(store: Path) -> None:
     drawn = orchestrator("plot", "bars", "part", "--metric", "convergence_time_s", "-o", "bars.svg")
     assert drawn.exit_code == 0, drawn.stderr
     assert "convergence_time_s: 1 of 1 means are of a part: 1 of 3 runs" in drawn.stderr
+
+
+def test_figures_show_means_of_a_part_and_name_those_that_are_not_there(store: Path) -> None:
+    """All, one and none of three runs converge at 10, 20 and 30 packets."""
+    converging = {"10p": {0, 1, 2}, "20p": {1}, "30p": set()}
+
+    def goodput(variant: Mapping[str, Any], repetition: int) -> dict[str, float]:
+        equal = repetition in converging[variant["limit"]]
+        return {"one": 1e6 + repetition, "two": 1e6 if equal else 3e6}
+
+    variants = [{"limit": limit, "rate": "1mbit"} for limit in converging]
+    with Store(store) as opened:
+        make(opened, goodput, variants, name="part", repetitions=3)
+    for kind, words in (
+        ("bars", ("--by", "limit")),
+        ("metric", ("--by", "limit")),
+        ("heatmap", ("--by", "limit", "--by", "rate")),
+        ("tradeoff", ("--delay", "jain_index", "--of", "run")),
+    ):
+        file = f"{kind}.svg"
+        named = ("--metric", "convergence_time_s", *words)
+        drawn = orchestrator("plot", kind, "part", *named, "-o", file)
+        assert drawn.exit_code == 0, drawn.stderr
+        assert "convergence_time_s: 1 of 2 means are of a part: 1 of 3 runs\n" in drawn.stderr
+        assert (
+            "convergence_time_s: 1 of 3 means are not drawn, as no run has a value: "
+            "limit=30p rate=1mbit\n"
+        ) in drawn.stderr
+        assert "†" in Path(file).read_text(), kind
 
 
 def test_completion_times_say_what_share_finished(store: Path) -> None:

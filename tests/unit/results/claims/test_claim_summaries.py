@@ -9,7 +9,6 @@ import pytest
 
 from results.claims import claim_summaries, record
 from results.claims.stated.model import Statement
-from tests.unit.results.claims.test_measured_part import AXIS, stated
 
 
 def summary(length: str, statement: str | None, values: list[float]) -> dict[str, Any]:
@@ -25,8 +24,10 @@ def summary(length: str, statement: str | None, values: list[float]) -> dict[str
 
 @pytest.fixture
 def statement() -> Statement:
-    found: Statement = stated("value", paper=1, along=AXIS)
-    return found.model_copy(update={"id": "W1.1"})
+    return Statement.model_validate(
+        {"id": "W1.1", "says": "a", "place": "b", "relation": "value", "tolerance": 0,
+         "reason": "c", "of": {"experiment": "short", "metric": "goodput_bps"}, "paper": 1}
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
