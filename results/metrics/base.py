@@ -72,9 +72,9 @@ class Metric:
     that a drift within the span can be seen in them. ``counts`` tells that all values are integers,
     as the function's annotation says. ``finished`` names the metrics that count the cases that
     ended by the end of the run, and all cases, where only ended cases have a value; else it is
-    empty. ``columns`` are those of the scope. A metric without columns
-    appears where all metrics do: in ``show``, in comparisons, in the run page's list of all
-    metrics, in JSON and in exports.
+    empty. ``most`` is the largest value that it can have, None without a limit. ``columns`` are
+    those of the scope. A metric without columns appears where all metrics do: in ``show``, in
+    comparisons, in the run page's list of all metrics, in JSON and in exports.
     """
 
     name: str
@@ -88,8 +88,19 @@ class Metric:
     averages: bool = False
     counts: bool = False
     finished: tuple[()] | tuple[str, str] = ()
+    most: float | None = None
     columns: tuple[TableColumn, ...] = ()
 
+    def can_be(self, value: float) -> bool:
+        """Tell whether a value is possible: 0 to ``most``, or any.
+
+        Rates and counts are growths of the kernel's counters, which may report anything.
+        """
+        return self.most is None or 0 <= value <= self.most + _ROUNDING
+
+
+_ROUNDING = 1e-9
+"""A share that is computed may be this much above 1."""
 
 METRICS: dict[tuple[str, Scope], Metric] = {}
 """Every metric by (name, scope), in the order of registration."""
@@ -105,6 +116,7 @@ def metric(
     shown_as: Format | None = None,
     averages: bool = False,
     finished: tuple[()] | tuple[str, str] = (),
+    most: float | None = None,
     columns: Sequence[TableColumn] = (),
 ) -> Callable[[Function], Function]:
     """Register the decorated function as a metric at those scopes; its docstring defines it.
@@ -134,6 +146,7 @@ def metric(
                 averages=averages,
                 counts=function.__annotations__.get("return") == "int | None",
                 finished=finished,
+                most=most,
                 columns=tuple(one for one in columns if SCOPE_OF[one.table] == scope),
             )  # fmt: skip
         return function

@@ -18,6 +18,7 @@ _DONE = (5, 6, 7)  # FIN_WAIT2, TIME_WAIT, CLOSE
 @metric(
     "jain_index",
     unit="1",
+    most=1.0,
     subject="flow",
     scopes=("run",),
     title="Jain's index",
@@ -41,6 +42,7 @@ def jain_index(data: RunData, flows: Sequence[int], span: Span) -> float | None:
 @metric(
     "jain_index_forward",
     unit="1",
+    most=1.0,
     subject="flow",
     scopes=("run",),
     title="Jain's index, forward",
@@ -56,6 +58,7 @@ def jain_index_forward(data: RunData, flows: Sequence[int], span: Span) -> float
 @metric(
     "jain_index_reverse",
     unit="1",
+    most=1.0,
     subject="flow",
     scopes=("run",),
     title="Jain's index, reverse",
@@ -68,6 +71,7 @@ def jain_index_reverse(data: RunData, flows: Sequence[int], span: Span) -> float
 @metric(
     "jain_index_entry",
     unit="1",
+    most=1.0,
     subject="flow",
     scopes=("flow",),
     title="Jain's index of the entry",

@@ -18,6 +18,7 @@ from results.metrics.base import RunData, Span, growth, metric
 @metric(
     "cwnd_limited_share",
     unit="1",
+    most=1.0,
     subject="flow",
     scopes=("run", "flow"),
     title="limited by the congestion window",
@@ -37,6 +38,7 @@ def cwnd_limited_share(data: RunData, flows: Sequence[int], span: Span) -> float
 @metric(
     "rwnd_limited_share",
     unit="1",
+    most=1.0,
     subject="flow",
     scopes=("run", "flow"),
     title="limited by the receive window",
@@ -54,6 +56,7 @@ def rwnd_limited_share(data: RunData, flows: Sequence[int], span: Span) -> float
 @metric(
     "sndbuf_limited_share",
     unit="1",
+    most=1.0,
     subject="flow",
     scopes=("run", "flow"),
     title="limited by the send buffer",
@@ -72,6 +75,7 @@ def sndbuf_limited_share(data: RunData, flows: Sequence[int], span: Span) -> flo
 @metric(
     "app_limited_share",
     unit="1",
+    most=1.0,
     subject="flow",
     scopes=("run", "flow"),
     title="limited by the application",

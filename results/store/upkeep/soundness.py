@@ -19,6 +19,8 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.files.inflating import inflated
 from orchestrator.files.scenario_files import ResolvedScenario
 from orchestrator.recording import ranges
+from results.metrics import METRICS
+from results.metrics.base import Scope
 from results.records import typed
 from results.records.model import WHOLE
 from results.samples import sample_blocks
@@ -294,7 +296,10 @@ def _require_samples(connection: sqlite3.Connection, run: StoredRun, table: str)
 
 
 def _require_metrics(run: StoredRun) -> None:
-    """Raise ValueError unless metrics are finite, and of known windows, flows and links."""
+    """Raise ValueError unless metrics are finite, in range, and of known windows, flows and links.
+
+    A metric that this program does not have is one of another version, so it is taken.
+    """
     windows = {WHOLE, *(window.name for window in run.windows)}
     channels = {f"{queue.link}:{queue.direction}" for queue in run.queues}
     seen = set()
@@ -315,6 +320,12 @@ def _require_metrics(run: StoredRun) -> None:
         if value is not None and type(value) not in (int, float):
             raise _Unsound(f"metrics: {name} is {value!r:.50}")
         _require_plain(value, f"metrics: {name}")
+        scope: Scope = (
+            "run" if flow is None and link is None else "flow" if link is None else "link"
+        )
+        registered = METRICS.get((name, scope))
+        if value is not None and registered is not None and not registered.can_be(value):
+            raise _Unsound(f"metrics: {name} is {value!r:.50}, which it cannot be")
     run.metrics()
 
 

@@ -229,6 +229,14 @@ INFINITE = "metrics SET value = 9e999 WHERE run = 1 AND name = 'goodput_bps'"
         ("metrics SET window = 'never' WHERE run = 1 AND window = 'late'", "an unknown window"),
         ("metrics SET value = 'fast' WHERE run = 1", "is 'fast'"),
         ("metrics SET name = 'goodput' WHERE run = 1", "is there twice"),
+        (
+            "metrics SET value = -0.1 WHERE run = 1 AND name = 'cwnd_limited_share'",
+            "cwnd_limited_share is -0.1, which it cannot be",
+        ),
+        (
+            "metrics SET value = 7.0 WHERE run = 1 AND name = 'jain_index'",
+            "jain_index is 7.0, which it cannot be",
+        ),
         ("runs SET duration_s = 9e999 WHERE run = 1", "duration_s is inf"),
         ("runs SET variant = '{\"a\": Infinity}' WHERE run = 1", "Infinity is no number of JSON"),
         ("runs SET started_utc = 'now' WHERE run = 1", "'now' is no time"),
