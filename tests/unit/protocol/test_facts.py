@@ -124,3 +124,23 @@ def test_counts_of_packets_have_the_declared_form() -> None:
         broken = {**reading, "channels": {"core:forward": {**channel, place: wrong}}}
         assert fact_schema.problem({**fact, **broken}) is not None
         assert fact_schema.problem({**fact, "again": broken}) is not None
+
+
+def packets(delay: list[int]) -> dict[str, Any]:
+    channel = {"sent": 9, "entered": 9, "exited": 9, "received": 9,
+               "queue": [9, 0, 0], "delay": delay}  # fmt: skip
+    return {"fact": "packets", "at": "end", "channels": {"a:forward": channel}, "hosts": {}}
+
+
+@pytest.mark.parametrize(
+    ("delay", "reason"),
+    [
+        ([9, 0, 1], None),
+        ([9, 0, -1], None),  # a packet came while a real machine's qdiscs were read
+        ([9, 0, -(10**19)], "delay.2"),
+        ([9, 0], "delay"),
+    ],
+)
+def test_packets_on_their_way_are_a_difference(delay: list[int], reason: str | None) -> None:
+    problem = fact_schema.problem(packets(delay))
+    assert problem is None if reason is None else reason in str(problem)
