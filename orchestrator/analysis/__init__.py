@@ -178,9 +178,9 @@ class Results:
         ``low``, ``high`` (95%), ``sd``, ``n``, ``of``, ``flows_n``, ``flows_of``, ``finished``,
         ``drifting``, ``unfaithful``, ``failed``. ``n`` of ``of`` runs have a value, and
         ``flows_n`` of ``flows_of`` flows; ``finished`` is the share of transfers that ended, of
-        metrics that only these have (see ``results.experiment.summary``). Each of ``quantiles``,
-        such as 0.9, adds ``90%``, ``90% low`` and ``90% high``. The arguments are the options of
-        ``orchestrator summary``.
+        metrics that only these have (see ``results.experiment.summary_document``). Each of
+        ``quantiles``, such as 0.9, adds ``90%``, ``90% low`` and ``90% high``. The arguments are
+        the options of ``orchestrator summary``.
 
         Raises:
             UsageError: a quantile is not between 0 and 1.

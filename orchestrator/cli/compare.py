@@ -11,6 +11,7 @@ import click
 
 from orchestrator.cli.options import completion, shared
 from orchestrator.cli.render import run_text, terminal, variant_table
+from results.comparison.comparison_document import document
 from results.comparison.runs import (
     Differences,
     DifferingValue,
@@ -56,8 +57,7 @@ def command(runs: tuple[str, ...], db: Path, as_json: bool) -> None:
             loaded = [by_id[variant.runs[0]] for variant in variants.variants if variant.runs]
         compared = compare(loaded)
     if as_json:
-        there = None if variants is None else variants.document()
-        terminal.print_json({**compared.document(), "variants": there})
+        terminal.print_json(document(compared, variants))
     else:
         out = terminal.console()
         if variants is not None:

@@ -12,7 +12,8 @@ from orchestrator.cli.render import summary_text, terminal
 from orchestrator.errors import UsageError
 from orchestrator.units import parse_share
 from results.experiment.observations import ValueSelection
-from results.experiment.summary import document, summarise
+from results.experiment.summary import summarise
+from results.experiment.summary_document import document
 from results.statistics.drift import PARTS
 from results.store.store import Store
 from results.tables import summary_csv

@@ -9,7 +9,7 @@ from typing import Any
 from orchestrator.errors import UsageError
 from orchestrator.recording.model import Check
 from results import metrics
-from results.contract.base import SCHEMA, json_ready
+from results.contract.base import json_ready
 from results.documents import run_document
 from results.metrics import METRICS
 from results.metrics.base import Scope
@@ -96,23 +96,6 @@ class RunComparison:
     links: Sequence[SubjectComparison]
     differs: Differences
 
-    def document(self) -> dict[str, object]:
-        """Return the JSON contract."""
-        return {
-            "schema": SCHEMA,
-            "runs": [_row_document(row) for row in self.rows],
-            "metrics": _documents(self.metrics),
-            "windows": {name: _documents(metrics) for name, metrics in self.windows.items()},
-            "flows": [_subject_document(subject) for subject in self.flows],
-            "links": [_subject_document(subject) for subject in self.links],
-            "differs": {
-                "run": _documents(self.differs.run),
-                "scenario": _documents(self.differs.scenario),
-                "provenance": _documents(self.differs.provenance),
-                "checks": [_checks_document(check) for check in self.differs.checks],
-            },
-        }
-
 
 def compare(runs: Sequence[StoredRun]) -> RunComparison:
     """Return a comparison of two or more runs.
@@ -138,37 +121,8 @@ def compare(runs: Sequence[StoredRun]) -> RunComparison:
     )
 
 
-def _row_document(row: RunRow) -> dict[str, object]:
-    return {
-        "id": row.id,
-        "experiment": row.experiment,
-        "scenario": row.scenario,
-        "variant": json_ready(row.variant),
-        "repetition": row.repetition,
-        "seed": row.seed,
-        "status": row.status,
-        "digest": row.digest,
-        "digest_version": row.digest_version,
-        "link_model": row.link_model,
-        "verdict": row.verdict,
-    }
-
-
-def _documents(values: Sequence[MetricComparison | DifferingValue]) -> list[dict[str, object]]:
-    return [dict(vars(value)) for value in values]
-
-
-def _checks_document(differing: DifferingCheck) -> dict[str, object]:
-    values = [None if check is None else _check_document(check) for check in differing.checks]
-    return {"path": differing.name, "values": values}
-
-
 def _check_document(check: Check) -> dict[str, object]:
     return run_document.check(check).document()
-
-
-def _subject_document(subject: SubjectComparison) -> dict[str, object]:
-    return {"name": subject.name, "metrics": _documents(subject.metrics)}
 
 
 def _differing_fields(runs: Sequence[StoredRun]) -> list[DifferingValue]:

@@ -1,18 +1,5 @@
 """Compares variants over their repetitions: means with intervals, and differences.
 
-The JSON contract, in SI units::
-
-    {"variants": [{"name", "experiment", "variant", "runs": [ID],
-                   "left_out": {"unfaithful", "failed", "identical"}}],
-     "values": [{"flow", "link", "metric", "unit",
-                 "means": [{"mean", "low", "high", "sd", "n", "of", "flows_n", "flows_of",
-                            "finished"} or null],
-                 "differences": [{"mean", "low", "high", "p", "p_holm", "effect", "method",
-                                  "paired_n", "a_n", "b_n", "low_family", "high_family",
-                                  "p_family", "family_n", "label"} or null]}]}
-
-``name`` says in what a variant differs from the others. ``means`` and ``differences`` have one
-entry a variant. Differences are against the first variant.
 Runs count as in ``results.experiment.summary``. All differences of a metric are a family of
 :mod:`results.experiment.contrasts`.
 """
@@ -20,9 +7,8 @@ Runs count as in ``results.experiment.summary``. All differences of a metric are
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
-from results.contract.base import json_ready
 from results.experiment import coverage
 from results.experiment.contrasts import ComparedSides, Contrast, contrast, judge
 from results.experiment.experiments import Experiment, experiments, of_rows
@@ -86,31 +72,6 @@ class VariantComparison:
 
     variants: Sequence[ComparedVariant]
     values: Sequence[ComparedMetric]
-
-    def document(self) -> dict[str, object]:
-        """Return the JSON contract."""
-        document = {
-            "variants": [
-                {
-                    **vars(variant),
-                    "variant": dict(variant.variant),
-                    "left_out": variant.left_out.numbers,
-                }
-                for variant in self.variants
-            ],
-            "values": [
-                {
-                    **vars(line),
-                    "means": [None if each is None else vars(each) for each in line.means],
-                    "differences": [
-                        None if each is None else _without_names(each) for each in line.differences
-                    ],
-                }
-                for line in self.values
-            ],
-        }
-        made: dict[str, object] = json_ready(document)
-        return made
 
 
 def compare_variants(
@@ -198,14 +159,6 @@ def _to_the_first(
             for name, values in zip(names[1:], series[1:], strict=True)
         ),
     ]
-
-
-_SIDES = frozenset(each.name for each in fields(ComparedSides))
-
-
-def _without_names(one: Comparison) -> dict[str, object]:
-    """Return a difference without what it is of, which the line and ``variants`` have."""
-    return {name: value for name, value in vars(one).items() if name not in _SIDES}
 
 
 _TABLES: Mapping[Scope, Table] = {"run": "run", "flow": "tcp", "link": "link"}

@@ -10,23 +10,32 @@ from results.contract.base import Number, ResponseModel, Variant, Versioned
 from results.records.model import State
 
 
-class ListedAxis(ResponseModel):
-    """An axis of the scenario's matrix."""
+class AxisNames(ResponseModel):
+    """What an axis of the scenario's matrix is called."""
 
     path: str = Field(description="of an axis with named values its name")
     paths: list[str] = Field(description="what its values set")
     label: str = Field(description="the shortest end of the path that names one axis")
+
+
+class ListedAxis(AxisNames):
+    """An axis of the scenario's matrix."""
+
     values: list[Any]
     sets: dict[str, Variant] | None = Field(
         description="of an axis with named values: what each sets, by name and path"
     )
 
 
-class Axis(ListedAxis):
+class Axis(AxisNames):
     """An axis with its values as numbers."""
 
     unit: str | None = Field(description="unit of the numbers")
+    values: list[Any]
     numbers: list[float] | None = Field(description="null: the values are no quantities")
+    sets: dict[str, Variant] | None = Field(
+        description="of an axis with named values: what each sets, by name and path"
+    )
 
 
 class Experiment(ResponseModel):
@@ -106,10 +115,14 @@ class Quantile(ResponseModel):
     n: int
 
 
-class ShareQuantile(Quantile):
-    """A quantile that was asked for."""
+class QuantileShare(ResponseModel):
+    """Which quantile it is."""
 
     share: float = Field(description="above 0, below 1; 0.5 is the median")
+
+
+class ShareQuantile(Quantile, QuantileShare):
+    """A quantile that was asked for."""
 
 
 class Estimate(ResponseModel):
@@ -136,9 +149,9 @@ class Mean(Estimate):
     rise: Number = Field(description="change over the window, as a share of the mean")
     steady_from_s: Number = Field(description="seconds since the start of traffic")
     median: Quantile | None
-    quantiles: list[ShareQuantile]
     values: list[Number] = Field(description="one of each run")
     runs: list[str] = Field(description="ids, in the order of the values")
+    quantiles: list[ShareQuantile]
 
 
 class SummaryRow(ResponseModel):
@@ -177,8 +190,8 @@ class Contrast(ResponseModel):
     label: str = Field(description="what the interval of the family shows")
 
 
-class Difference(Contrast):
-    """The difference of a metric of two flow entries, or of two values of an axis."""
+class ComparedValues(ResponseModel):
+    """What a difference is of."""
 
     variant: Variant
     axis: str | None = Field(description="path; null: of flow entries")
@@ -186,6 +199,10 @@ class Difference(Contrast):
     a: str
     b: str
     metric: str
+
+
+class Difference(Contrast, ComparedValues):
+    """The difference of a metric of two flow entries, or of two values of an axis."""
 
 
 class Crossing(ResponseModel):

@@ -1,6 +1,6 @@
 """The summary of an experiment as data: means of metrics, differences and crossings.
 
-:mod:`results.experiment.summary` says what they mean, and what their JSON is.
+:mod:`results.experiment.summary_document` says what they mean, and has their JSON.
 """
 
 from __future__ import annotations

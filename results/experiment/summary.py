@@ -1,30 +1,7 @@
 """The summary of an experiment: means with intervals, differences, crossings.
 
-The JSON contract, in SI units::
-
-    {"schema": 1, "experiment": NAME, "identity": HASH, "window": NAME or null,
-     "axes": [{"path", "paths", "label", "unit", "values", "numbers", "sets"}],
-     "without_values": [NAME],
-     "rows": [{"variant", "flow", "link", "n", "left_out": {"unfaithful", "failed", "identical"},
-       "metrics": {NAME: {"mean", "low", "high", "sd", "n", "of", "flows_n", "flows_of",
-                          "finished", "drifting", "rise", "steady_from_s", "rule", "median",
-                          "quantiles", "values", "runs"}}}],
-     "differences": [{"variant", "axis", "flow", "a", "b", "metric", "mean", "low", "high", "p",
-                      "p_holm", "effect", "method", "paired_n", "a_n", "b_n", "low_family",
-                      "high_family", "p_family", "family_n", "label"}],
-     "crossings": [{"variant", "axis", "a", "b", "metric", "mean", "low", "high", "n", "of"}]}
-
-Rows without a flow and a link are of the whole run. Intervals are of 95% (see
-``results.statistics``). ``rise`` is the change of a metric over its window, as a share of its mean.
-``quantiles`` are those that were asked for: "share", "value", "low", "high", "n".
-
-The ``n`` of a metric is the number of runs that have a value, and ``of`` that of all that count.
-The value of a flow entry is the mean over its flows that have one: ``flows_n`` of ``flows_of`` in
-all runs together. ``finished`` is the share of transfers that were complete by the end of their
-run, of metrics that only these have, such as completion times. A metric that was asked for and
-that no run has is in ``without_values``, and in ``metrics`` with ``n`` 0 and ``mean`` null.
-
-:mod:`results.experiment.contrasts` says what ``differences`` are of and what they show.
+:mod:`results.experiment.summary_document` has its JSON, :mod:`results.experiment.contrasts` says
+what differences are of and what they show.
 """
 
 from __future__ import annotations
@@ -33,10 +10,8 @@ import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from orchestrator.errors import UsageError
-from results.contract.base import SCHEMA, json_ready
 from results.experiment import coverage
 from results.experiment.contrasts import (
     Question,
@@ -48,7 +23,6 @@ from results.experiment.contrasts import (
 from results.experiment.crossings import crossing
 from results.experiment.experiments import Experiment
 from results.experiment.model import (
-    Comparison,
     Crossing,
     MetricSummary,
     QuantileSummary,
@@ -113,48 +87,6 @@ def summarise(
         differences=differences,
         crossings=list(_crossings(groups, axes, names, asked_questions)),
     )
-
-
-def document(summary: Summary) -> dict[str, Any]:
-    """Return the JSON contract of a summary."""
-    contract: dict[str, Any] = json_ready(
-        {
-            "schema": SCHEMA,
-            "experiment": summary.experiment,
-            "identity": summary.identity,
-            "window": summary.window,
-            "axes": [axis.document() for axis in summary.axes],
-            "without_values": list(summary.without_values),
-            "rows": [_row_document(row) for row in summary.rows],
-            "differences": [_with_variant(difference) for difference in summary.differences],
-            "crossings": [_with_variant(change) for change in summary.crossings],
-        }
-    )
-    return contract
-
-
-def _row_document(row: SummaryRow) -> dict[str, Any]:
-    return {
-        "variant": dict(row.variant),
-        "flow": row.flow,
-        "link": row.link,
-        "n": row.n,
-        "left_out": row.left_out.numbers,
-        "metrics": {
-            name: {
-                **vars(metric),
-                "median": None if metric.median is None else vars(metric.median),
-                "values": list(metric.values),
-                "runs": list(metric.runs),
-                "quantiles": [vars(quantile) for quantile in metric.quantiles],
-            }
-            for name, metric in row.metrics.items()
-        },
-    }
-
-
-def _with_variant(comparison: Comparison | Crossing) -> dict[str, Any]:
-    return {**vars(comparison), "variant": dict(comparison.variant)}
 
 
 def _ordered(groups: Sequence[VariantValues], first: Sequence[Axis]) -> list[VariantValues]:

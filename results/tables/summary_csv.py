@@ -36,7 +36,8 @@ def text(summary: Summary) -> str:
 
 
 COVERAGE = ("of", "flows_n", "flows_of", "finished")
-"""The columns that say what part a mean is of; see :mod:`results.experiment.summary`."""
+"""The columns that say what part a mean is of; see
+:mod:`results.experiment.summary_document`."""
 
 
 DIFFERENCE = (

@@ -6,6 +6,7 @@ import json
 
 from flask import Response, current_app, jsonify
 
+from results.comparison.comparison_document import document
 from results.comparison.runs import compare
 from results.contract.base import SCHEMA, json_ready
 from results.metrics import METRICS
@@ -29,8 +30,7 @@ def compared(query: CompareQuery) -> Response:
     """Return a comparison, as `orchestrator compare --json` has it."""
     with reading_store() as store:
         chosen = comparison.compared(store, query)
-        variants = None if chosen.variants is None else chosen.variants.document()
-        return jsonify({**compare(chosen.shown).document(), "variants": variants})
+        return jsonify(document(compare(chosen.shown), chosen.variants))
 
 
 @details.address("/metrics")

@@ -16,7 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_jso
 from pydantic_core import core_schema
 
 import orchestrator
-from results.contract import experiments, runs
+from results.contract import comparisons, experiments, runs
 from results.contract.base import ResponseModel
 from web.api.openapi import PREFIX, ApiAddress, ApiBlueprint
 from web.contract import claims, series, several
@@ -59,7 +59,7 @@ ANSWERS: dict[str, type[BaseModel]] = {
     "api.goodput": series.Goodput,
     "curves.datagrams": series.Datagrams,
     "curves.transfers": series.Transfers,
-    "api_details.compared": several.Comparison,
+    "api_details.compared": comparisons.Comparison,
     "api_details.metrics": several.RegisteredMetrics,
     "api_details.provenance": runs.Provenance,
     "api_details.logs": runs.Said,

@@ -11,7 +11,7 @@ from flask import Response, jsonify, request
 from results.contract.base import SCHEMA, json_ready
 from results.experiment import overview
 from results.experiment.experiments import Experiment
-from results.experiment.summary import document
+from results.experiment.summary_document import document
 from results.store.parts.notes import Remarks
 from web.api import openapi
 from web.contract.parameters import ExperimentAddress, ExperimentsQuery, SummaryQuery

@@ -21,7 +21,7 @@ from werkzeug.wrappers import Response as AnyResponse
 from orchestrator.errors import UsageError
 from results.experiment import overview
 from results.experiment.observations import ValueSelection
-from results.experiment.summary import document
+from results.experiment.summary_document import document
 from results.figures import FIGURES
 from results.figures._drawing import content
 from results.figures._study import Study

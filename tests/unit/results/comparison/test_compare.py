@@ -13,6 +13,7 @@ import pytest
 from orchestrator.errors import UsageError
 from orchestrator.recording.model import RECEIVER, Recording
 from orchestrator.windows import Window
+from results.comparison.comparison_document import document
 from results.comparison.runs import compare
 from results.store.store import Store
 from results.store.stored import StoredRun
@@ -39,7 +40,7 @@ def with_goodput(size: int, *flows: Any) -> Recording:
 
 def compared(runs: Sequence[StoredRun]) -> dict[str, Any]:
     """Compare runs, and read the JSON of it."""
-    found: dict[str, Any] = json.loads(json.dumps(compare(runs).document(), allow_nan=False))
+    found: dict[str, Any] = json.loads(json.dumps(document(compare(runs), None), allow_nan=False))
     return found
 
 
@@ -58,7 +59,7 @@ def test_metrics_are_side_by_side_with_difference_and_ratio(store: Store) -> Non
         "differences": [None, 500.0, -500.0],
         "ratios": [None, 1.5, 0.5],
     }
-    assert compare(runs).document() == found
+    assert document(compare(runs), None) == found
 
 
 def test_what_is_unknown_has_neither_difference_nor_ratio(store: Store) -> None:

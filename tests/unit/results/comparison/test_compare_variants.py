@@ -8,10 +8,13 @@ from typing import Any
 
 import pytest
 
+from results.comparison import comparison_document
+from results.comparison.runs import compare
 from results.comparison.variants import compare_variants
 from results.experiment.experiments import find
 from results.experiment.observations import ValueSelection
-from results.experiment.summary import document, summarise
+from results.experiment.summary import summarise
+from results.experiment.summary_document import document
 from results.store.store import Store
 from tests.support.experiments import make
 
@@ -31,9 +34,11 @@ def rates(variant: Mapping[str, Any], repetition: int) -> dict[str, float]:
 
 
 def compared(store: Store, ids: list[str]) -> dict[str, Any]:
-    found = compare_variants(store, [store.load(run_id).row for run_id in ids])
+    runs = [store.load(run_id) for run_id in ids]
+    found = compare_variants(store, [run.row for run in runs])
     assert found is not None
-    return found.document()
+    made: dict[str, Any] = comparison_document.document(compare(runs), found)["variants"]
+    return made
 
 
 def test_differences_are_those_of_the_summary(store: Store) -> None:

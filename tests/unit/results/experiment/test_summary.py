@@ -15,7 +15,8 @@ from orchestrator.errors import UsageError
 from orchestrator.repetitions import RepetitionRule
 from results.experiment.experiments import find
 from results.experiment.observations import ValueSelection
-from results.experiment.summary import document, summarise
+from results.experiment.summary import summarise
+from results.experiment.summary_document import document
 from results.matrix.axes import axes, named, number
 from results.statistics.drift import PARTS
 from results.statistics.estimates import estimate

@@ -17,7 +17,8 @@ import pytest
 from orchestrator.errors import UsageError
 from results.experiment.experiments import find
 from results.experiment.observations import ValueSelection
-from results.experiment.summary import document, summarise
+from results.experiment.summary import summarise
+from results.experiment.summary_document import document
 from results.figures import FIGURES, _labels, _style
 from results.store.store import Store
 from tests.support.experiments import make

@@ -9,7 +9,8 @@ from typing import Any
 from results import metrics
 from results.experiment.experiments import find
 from results.experiment.observations import ValueSelection
-from results.experiment.summary import document, summarise
+from results.experiment.summary import summarise
+from results.experiment.summary_document import document
 from results.records.model import WHOLE
 from results.store.store import Store
 from tests.support.metrics_flows import Data

@@ -30,7 +30,8 @@ from orchestrator.repetitions import RepetitionRule
 from results.documents import run_document
 from results.experiment.experiments import experiments
 from results.experiment.observations import ValueSelection
-from results.experiment.summary import document, summarise
+from results.experiment.summary import summarise
+from results.experiment.summary_document import document
 from results.records.links import ChannelSummary, LinkSummary
 from results.runs import listing
 from results.samples import sample_blocks

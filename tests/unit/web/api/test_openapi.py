@@ -13,12 +13,14 @@ from urllib.parse import urlencode
 import pytest
 from flask.testing import FlaskClient
 
+from results.comparison import comparison_document
 from results.comparison.runs import compare
 from results.comparison.variants import compare_variants
 from results.contract.base import ResponseModel
 from results.experiment.experiments import find
 from results.experiment.observations import ValueSelection
-from results.experiment.summary import document, summarise
+from results.experiment.summary import summarise
+from results.experiment.summary_document import document
 from results.statistics.drift import PARTS
 from results.store.store import Store
 from tests.support import api_contract as contract
@@ -156,7 +158,7 @@ def test_the_document_is_that_of_the_commands(
         runs = [opened.load(ids["ok"]), opened.load(ids["off"])]
         variants = compare_variants(opened, [run.row for run in runs])
         assert variants is None  # each has a single run
-        compared = {**compare(runs).document(), "variants": variants}
+        compared = comparison_document.document(compare(runs), variants)
     url = f"/api/experiments/{study.label}/summary"
     assert json.loads(client.get(url).text) == json.loads(json.dumps(summary))
     url = f"/api/compare?run={ids['ok']}&run={ids['off']}"
