@@ -131,5 +131,6 @@ class Measured(Versioned):
     experiments: dict[str, list[Any]] = Field(description="scenario and overrides by name")
     statements: dict[str, list[dict[str, Any]]] = Field(description="values of each row by id")
     runs: list[list[Any]] = Field(
-        description="experiment, variant, repetition, seed, verdict and digest of each run"
+        description="of each run the scenario's name, variant, repetition, seed, verdict, digest "
+        "and, in newer summaries, the experiment's name"
     )
