@@ -149,7 +149,7 @@ class _Interfaces(_Form):
 _Passage = Annotated[list[Count], Field(min_length=2, max_length=2)]
 _Stage = Annotated[list[Count], Field(min_length=3, max_length=3)]
 _Change = Annotated[int, Field(strict=True, ge=-MOST_COUNT, le=MOST_COUNT)]
-_LastStage = Annotated[list[_Change], Field(min_length=3, max_length=3)]
+_LastStage = tuple[Count, Count, _Change]
 """Its packets on the way are a difference of two readings. On a real machine packets come in
 between them, so it may be below 0."""
 

@@ -138,6 +138,7 @@ def packets(delay: list[int]) -> dict[str, Any]:
         ([9, 0, 1], None),
         ([9, 0, -1], None),  # a packet came while a real machine's qdiscs were read
         ([9, 0, -(10**19)], "delay.2"),
+        ([9, -1, 0], "delay.1"),
         ([9, 0], "delay"),
     ],
 )
