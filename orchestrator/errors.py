@@ -50,9 +50,13 @@ class Fault:
     column: int
     message: str
 
+    @property
+    def where(self) -> str:
+        """The file with the line and the column; the file alone where there is no text."""
+        return f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+
     def __str__(self) -> str:
-        where = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-        return f"{where}: {self.message}"
+        return f"{self.where}: {self.message}"
 
 
 MOST_SHOWN = 20

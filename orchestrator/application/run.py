@@ -88,7 +88,7 @@ def _run_scenario(
         for fault in plan.warnings:
             if fault not in told:
                 told.add(fault)
-                listener(PlanWarned(f"{fault.file}:{fault.line}:{fault.column}", fault.message))
+                listener(PlanWarned(fault.where, fault.message))
         return make_runs(plan, request.resume, settings, listener)
 
     ids = repeating.run(loaded, make, settings.db, listener)

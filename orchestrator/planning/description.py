@@ -203,10 +203,7 @@ class Plan:
                 _describe_run(run, estimate)
                 for run, estimate in zip(self.runs, estimates, strict=True)
             ],
-            warnings=[
-                PlanWarning(f"{fault.file}:{fault.line}:{fault.column}", fault.message)
-                for fault in self.warnings
-            ],
+            warnings=[PlanWarning(fault.where, fault.message) for fault in self.warnings],
         )
 
 
