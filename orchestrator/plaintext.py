@@ -73,7 +73,7 @@ def latex(text: str) -> str:
     would take it as an argument.
     """
     made = "".join(_LATEX.get(letter, letter) for letter in one_line(text))
-    return f"{{}}{made}" if made[:1] in ("[", "*") else made
+    return "{}" + made if made[:1] in ("[", "*") else made
 
 
 def markdown(text: str) -> str:

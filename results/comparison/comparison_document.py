@@ -31,7 +31,7 @@ from results.comparison.runs import (
 from results.comparison.variants import ComparedMetric, ComparedVariant, VariantComparison
 from results.contract import comparisons as contract
 from results.contract import experiments
-from results.contract.base import SCHEMA, json_ready
+from results.contract.base import SCHEMA
 from results.documents import run_document
 from results.experiment.model import Comparison, MeanSummary
 from results.experiment.summary_document import left_out_of
@@ -40,7 +40,7 @@ from results.records.model import RunRow
 
 def document(compared: RunComparison, variants: VariantComparison | None) -> dict[str, Any]:
     """Return the JSON contract of runs, and of the variants that they are of."""
-    made = contract.Comparison.model_construct(
+    return contract.Comparison.model_construct(
         schema_=SCHEMA,
         runs=[_run(row) for row in compared.rows],
         metrics=_metrics(compared.metrics),
@@ -49,8 +49,7 @@ def document(compared: RunComparison, variants: VariantComparison | None) -> dic
         links=[_subject(subject) for subject in compared.links],
         differs=_differs(compared.differs),
         variants=None if variants is None else _variants(variants),
-    )
-    return made.document()
+    ).document()
 
 
 def _run(row: RunRow) -> contract.ComparedRun:
@@ -58,7 +57,7 @@ def _run(row: RunRow) -> contract.ComparedRun:
         id=row.id,
         experiment=row.experiment,
         scenario=row.scenario,
-        variant=json_ready(row.variant),
+        variant=dict(row.variant),
         repetition=row.repetition,
         seed=row.seed,
         status=row.status,
@@ -117,7 +116,7 @@ def _variant(variant: ComparedVariant) -> contract.ComparedVariant:
     return contract.ComparedVariant.model_construct(
         name=variant.name,
         experiment=variant.experiment,
-        variant=json_ready(variant.variant),
+        variant=dict(variant.variant),
         runs=list(variant.runs),
         left_out=left_out_of(variant.left_out),
     )
@@ -138,12 +137,12 @@ def _values(metric: ComparedMetric) -> contract.VariantValues:
 
 
 def _mean(mean: MeanSummary) -> experiments.Estimate:
-    return experiments.Estimate.model_construct(**json_ready(vars(mean)))
+    return experiments.Estimate.model_construct(**vars(mean))
 
 
 def _contrast(difference: Comparison) -> experiments.Contrast:
     """Return a difference without what it is of, which its line and the variants have."""
     values = vars(difference)
     return experiments.Contrast.model_construct(
-        **json_ready({name: values[name] for name in experiments.Contrast.model_fields})
+        **{name: values[name] for name in experiments.Contrast.model_fields}
     )

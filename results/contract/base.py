@@ -17,8 +17,6 @@ Number = float | None
 Variant = dict[str, Any]
 """Values of a scenario's matrix by the path of their axis, or by its name."""
 
-Verdict = Literal["faithful", "doubtful", "unfaithful"]
-
 
 class ResponseModel(BaseModel):
     """A JSON object. New keys may come, those that are here stay."""
@@ -26,9 +24,13 @@ class ResponseModel(BaseModel):
     def document(self) -> dict[str, Any]:
         """Return the JSON object, without the keys that only some documents have.
 
-        Numbers stay as they are: a whole number is not made a decimal one.
+        A number that is not finite is null. Others stay as they are: a whole number is not made a
+        decimal one.
         """
-        return self.model_dump(by_alias=True, exclude_unset=True, warnings=False)
+        made: dict[str, Any] = json_ready(
+            self.model_dump(by_alias=True, exclude_unset=True, warnings=False)
+        )
+        return made
 
 
 class WithValues(ResponseModel):

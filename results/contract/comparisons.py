@@ -6,7 +6,8 @@ from typing import Any
 
 from pydantic import Field
 
-from results.contract.base import Number, ResponseModel, Variant, Verdict, Versioned
+from orchestrator.recording.model import Verdict
+from results.contract.base import Number, ResponseModel, Variant, Versioned
 from results.contract.experiments import Contrast, Estimate, LeftOut
 from results.records.model import Status
 

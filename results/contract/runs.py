@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from orchestrator.recording.model import Verdict
 from results.contract.base import (
     Number,
     ResponseModel,
     Variant,
-    Verdict,
     Versioned,
     WithValues,
 )

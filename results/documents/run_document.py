@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from orchestrator.recording.model import Check
 from results.contract import runs as contract
-from results.contract.base import SCHEMA, json_ready
+from results.contract.base import SCHEMA
 from results.records.model import RunEvent, RunRow, Values
 from results.runs import result
 from results.runs.model import FlowResult, LinkResult, ListedRun, RunResult
@@ -89,7 +89,7 @@ def listed(run: ListedRun) -> contract.ListedRun:
 
 def check(made: Check) -> contract.Check:
     """Return a fidelity check."""
-    return contract.Check.model_construct(**json_ready(vars(made)))
+    return contract.Check.model_construct(**vars(made))
 
 
 def flow(made: FlowResult) -> contract.Flow:
@@ -133,8 +133,7 @@ def _link(link: LinkResult) -> contract.Link:
 
 def _fields(row: RunRow) -> Mapping[str, Any]:
     """Return the fields that every document of a run has; their names are those of the row."""
-    fields: dict[str, Any] = json_ready({name: getattr(row, name) for name in _FIELDS})
-    return fields
+    return {name: getattr(row, name) for name in _FIELDS}
 
 
 def _metrics(metrics: Values) -> contract.Metrics:

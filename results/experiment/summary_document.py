@@ -30,7 +30,7 @@ from __future__ import annotations
 from typing import Any
 
 from results.contract import experiments as contract
-from results.contract.base import SCHEMA, json_ready
+from results.contract.base import SCHEMA
 from results.experiment.left_out import LeftOut
 from results.experiment.model import (
     Comparison,
@@ -46,7 +46,7 @@ from results.statistics.bootstrap import Quantile
 
 def document(summary: Summary) -> dict[str, Any]:
     """Return the JSON contract of a summary."""
-    made = contract.Summary.model_construct(
+    return contract.Summary.model_construct(
         schema_=SCHEMA,
         experiment=summary.experiment,
         identity=summary.identity,
@@ -56,9 +56,7 @@ def document(summary: Summary) -> dict[str, Any]:
         rows=[_row(row) for row in summary.rows],
         differences=[_difference(difference) for difference in summary.differences],
         crossings=[_crossing(crossing) for crossing in summary.crossings],
-    )
-    finite: dict[str, Any] = json_ready(made.document())
-    return finite
+    ).document()
 
 
 def _axis(axis: Axis) -> contract.Axis:
