@@ -2,8 +2,7 @@
 
 A claim may have several summaries: at the quick and at the full length, and of single statements.
 Those of the greatest length that has values of a statement count for it; of several of that length
-the one with the most values. A summary of a single statement has the runs of its claim's, and those
-that were made after them.
+the one with the most values. Their repetitions have the same seeds, from the first on.
 """
 
 from __future__ import annotations

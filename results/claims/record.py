@@ -11,10 +11,9 @@
 
 ``statement`` is the id of a single statement; a summary of a whole claim does not have it. Values
 are in the unit of their statement, in the order of the repetitions. ``places`` is the number of
-places of which the largest, least or mean was taken; it is only there if it is not 1. The last
-NAME is that of the run's experiment; older summaries do not have it. A verdict is
-not kept: it follows from the values and the claim's data, so a changed number of the paper changes
-it.
+places of which the largest, least or mean was taken; it is only there if it is not 1. The last NAME
+of a run is that of its experiment; older summaries do not have it. A verdict is not kept: it
+follows from the values and the claim's data, so a changed number of the paper changes it.
 ``kernel``, ``linux_sha256``, ``link_model`` and ``digest_version`` are lists where runs differ.
 """
 
