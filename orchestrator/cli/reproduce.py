@@ -110,10 +110,6 @@ def command(
     orchestrator reproduce westwoodplus:W7.2 --most 20
     orchestrator reproduce westwoodplus:W3 --causes
     """
-    if most is not None and folder is not None:
-        raise UsageError(
-            "--most and --write: a summary has the repetitions that its length asks for"
-        )
     if only_plan and (folder or figures):
         given = "--write" if folder else "--figures"
         raise UsageError(f"--plan and {given}: a plan makes no runs, so nothing can be written")

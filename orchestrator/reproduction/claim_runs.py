@@ -271,12 +271,16 @@ def _planned(runs_of: Mapping[str, ExperimentRuns], quantity: Quantity) -> bool:
 
 
 def further_repetitions(
-    outcomes: Iterable[JudgedStatement], experiments: ClaimExperiments, limited: bool = True
+    outcomes: Iterable[JudgedStatement],
+    experiments: ClaimExperiments,
+    limited: bool = True,
+    up_to_limit: bool = False,
 ) -> dict[tuple[str, str], dict[int, int]]:
     """Return the repetitions in all that open rows need, of the variants that need more.
 
-    ``limited`` leaves out rows that need more than the most that is allowed: their runs would
-    decide nothing. It asks for what the rule makes next, and else for what decides most probably.
+    ``limited`` asks for what the rule makes next, and else for what decides most probably. A row
+    that needs more than the most that is allowed then gets none. With ``up_to_limit`` it gets as
+    many as are allowed, which decide where its mean is far from all edges.
     """
     numbers: dict[tuple[str, str], dict[int, int]] = {}
     for outcome in outcomes:
@@ -292,9 +296,10 @@ def further_repetitions(
                 index = experiment.find(quantity)
                 if index is None:
                     continue
-                needed = number + lost
-                if limited and needed > _limit(judged.row, outcome.paper, experiments) + lost:
+                limit = _limit(judged.row, outcome.paper, experiments)
+                if limited and number > limit and not up_to_limit:
                     continue
+                needed = (min(number, limit) if limited else number) + lost
                 if needed > len(experiment.made.get(index, ())):
                     by_variant = numbers.setdefault(key, {})
                     by_variant[index] = max(by_variant.get(index, 0), needed)
@@ -339,16 +344,20 @@ def decide(
     db: Path,
     listener: Listener,
     looks: float = 1,
+    up_to_limit: bool = False,
 ) -> list[JudgedStatement]:
     """Make the runs that are missing and judge the statements.
 
     Each variant is repeated ``least`` times. Where that leaves a row open, its variants are
     repeated as often as its deviation asks for (``results.statistics.two_looks``), and ``looks``
-    times at most. A row that would need more repetitions than are allowed stays as it is.
+    times at most. A row that would need more repetitions than are allowed stays as it is, or is
+    repeated ``up_to_limit``.
     """
     make_runs(experiments, execute, initial_repetitions(experiments))
     outcomes = judge(chosen, experiments, db)
-    while looks > 0 and (further := further_repetitions(outcomes, experiments)):
+    while looks > 0 and (
+        further := further_repetitions(outcomes, experiments, up_to_limit=up_to_limit)
+    ):
         number = sum(
             needed - len(experiments[key].made.get(index, ()))
             for key, numbers in further.items()

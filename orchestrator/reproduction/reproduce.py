@@ -162,11 +162,16 @@ def reproduce(
     def execute(plan: Plan) -> list[str]:
         return making_runs.make_runs(plan, True, settings, listener)
 
-    # Where the length makes fewer repetitions than the first look needs, the first number is an
-    # estimate, and the rule itself gives the second one.
+    # Where the length makes fewer repetitions than the first look needs, that look comes first.
     looks = 2 if request.most is None else math.inf
     outcomes = claim_runs.decide(
-        prepared.chosen, prepared.experiments, execute, db, listener, looks
+        prepared.chosen,
+        prepared.experiments,
+        execute,
+        db,
+        listener,
+        looks,
+        up_to_limit=request.most is not None,
     )
     for ablation_runs in prepared.ablated:
         ablation_runs.decide(execute, db, listener)

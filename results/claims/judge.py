@@ -63,8 +63,8 @@ class RowFinding:
     ``low`` and ``high`` are the confidence interval of the mean, None for a single value.
     ``needed`` is the number of repetitions in all that would decide an open row, with a probability
     of 90% at least. It is None where the row is decided, or where no number of repetitions decides.
-    ``planned`` is the number that the rule makes next; of fewer repetitions than its first look
-    needs it is smaller, as it is found again after that look.
+    ``planned`` is the number that the rule makes next: what its first look needs, and then what its
+    second one does.
     """
 
     verdict: RowVerdict
@@ -168,7 +168,7 @@ def judge(
     verdict = word_of_row(low, high, accepted, near)
     if verdict != OPEN:
         return RowFinding(verdict, mean, low, high, found.n, None, None)
-    planned = two_looks.required_repetitions(places, zone, first)
+    planned = FIRST if few else two_looks.required_repetitions(places, zone, first)
     reason = "the interval reaches from what agrees beyond what is near"
     if planned == two_looks.MOST:
         return RowFinding(OPEN, mean, low, high, found.n, None, reason)

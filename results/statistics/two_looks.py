@@ -14,6 +14,10 @@ a second one, so both looks together must hold the mean. Their confidences are 9
 errors of both add up to 5% at most (Bonferroni). The second look has the smaller one, as its
 interval sets the number of repetitions.
 
+A row may get fewer than the second look needs, as those are too many. They are looked at with the
+confidence of the first look, so such a look adds an error of 1% at most. It decides where the mean
+is far from all edges. Their number is a limit that was set without regard to the mean.
+
 ``python -m bench.verdict_rule`` simulates how often an answer is wrong and how many repetitions it
 takes.
 """

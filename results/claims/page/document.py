@@ -135,9 +135,10 @@ def _claim(
     used = made.used(statements) if made is not None else []
     length = used[0][0].length if used else "quick"
     if any(statement.cannot is None for statement in statements):
-        yield f"- Command: `orchestrator reproduce {name}:{claim} --{length}`"
+        repetitions = _most(paper, used[0][0]) if used else ""
+        yield f"- Command: `orchestrator reproduce {name}:{claim} --{length}{repetitions}`"
     for number, (summary, ids) in enumerate(used):
-        yield from _origin(name, summary, ids if number else [])
+        yield from _origin(name, paper, summary, ids if number else [])
     if not used and (cost := evidence.costs.get((name, claim))) is not None:
         yield f"- It has {cost.runs} runs of {cost.simulated_s / 60:.0f} simulated minutes in all."
     for statement in statements:
@@ -202,7 +203,21 @@ def _setting(paper: Paper, statement: Statement, made: ClaimSummaries | None) ->
     return f"({setting})" if setting else ""
 
 
-def _origin(name: str, made: ClaimSummary, ids: Sequence[str]) -> Iterator[str]:
+def _most(paper: Paper, made: ClaimSummary) -> str:
+    """Return the option for the repetitions of a summary, if its length alone allows fewer."""
+    number = max(
+        (
+            run.repetition + 1
+            for run in made.record.runs
+            if run.design in paper.experiments
+            and run.repetition >= paper.experiments[run.design].at(made.length).limit
+        ),
+        default=0,
+    )
+    return f" --most {number}" if number else ""
+
+
+def _origin(name: str, paper: Paper, made: ClaimSummary, ids: Sequence[str]) -> Iterator[str]:
     """Yield where values come from: those of these statements, or most of the claim's."""
     record = made.record
     number = len(record.runs)
@@ -217,6 +232,7 @@ def _origin(name: str, made: ClaimSummary, ids: Sequence[str]) -> Iterator[str]:
     )
     if ids:
         command = f"orchestrator reproduce {name}:{record.target} --{made.length}"
+        command += _most(paper, made)
         yield from wrapped(f"- {', '.join(ids)}: {text}. Command: `{command}`")
     else:
         yield from wrapped(f"- {text[0].upper()}{text[1:]}")
