@@ -13,6 +13,7 @@ from results.experiment.left_out import LeftOut
 from results.experiment.model import HasInterval, Summary
 from results.experiment.observations import ValueSelection, observe
 from results.experiment.summary import summarise
+from results.figures._labels import metric_title
 from results.layout.arrangement import MeanPoint
 from results.layout.series import Cell, cells, missing_cells
 from results.matrix.axes import Axis, Where, axes, conditions, differing
@@ -96,20 +97,25 @@ class Study:
 
     def _note_parts(self, summary: Summary, names: Sequence[str]) -> None:
         """Note which metrics no run has, and how many means are of a part of the runs."""
+        # Below a figure of a report stand the words that its axis has, and not a metric's key.
+        words = {name: metric_title(name) if self.has_caption else name for name in names}
         for name in summary.without_values:
-            self.note(f"{name}: no run has a value")
+            self.note(f"{words[name]}: no run has a value")
         for name in names:
             drawn = cells(summary, [name])
             means = [cell.metrics[name] for cell in drawn]
             texts = [text for mean in means if (text := coverage.words(mean))]
             if texts:
                 example = f"such as {texts[0]}" if len(texts) > 1 else texts[0]
-                self.note(f"{name}: {len(texts)} of {len(means)} means are of a part: {example}")
+                of_all = f"{len(texts)} of {len(means)}"
+                self.note(f"{words[name]}: {of_all} means are of a part: {example}")
             if missing := missing_cells(summary, drawn):
                 of_all = f"{len(missing)} of {len(missing) + len(drawn)}"
                 variant = variant_names.one_line(missing[0].variant, summary.labels())
                 example = plaintext.one_line(f"{variant} {missing[0].subject or ''}".strip())
-                self.note(f"{name}: {of_all} means are not drawn, as no run has a value: {example}")
+                self.note(
+                    f"{words[name]}: {of_all} means are not drawn, as no run has a value: {example}"
+                )
 
     def _note_left_out(self, left_out: LeftOut) -> None:
         """Note how many runs are left out, by reason."""

@@ -71,8 +71,8 @@ orchestrator reproduce --full --plan              # what the papers' own size wo
   as make the interval no wider than the zone, by the deviation of the first ones, if a limit allows
   it. Then the interval has 96%. Both looks together err in at most 5% of rows
   ([two_looks.py](../results/statistics/two_looks.py); `python -m bench.verdict_rule` simulates it).
-  With `--most N` a row that needs more than N gets N, and the interval keeps 99%. That decides where
-  the mean is far from all edges. Such a look between the two adds 1% at most to the error.
+  With `--most N` a row that needs more than N gets N, and the interval keeps 99%. That decides
+  where the mean is far from all edges. Such a look between the two adds 1% at most to the error.
   Rows of two to four repetitions are from before this rule and have Student's interval of 95%.
 - An open row says how many repetitions in all decide it with a probability of 90%. After the first
   look that number always decides. Of two to four repetitions the deviation is known roughly only,

@@ -16,8 +16,10 @@ from click.testing import CliRunner
 from orchestrator.cli import commands
 from orchestrator.planning.identity import experiment_sha256
 from orchestrator.scenario import load
+from results.experiment.experiments import find
 from results.experiment.left_out import LeftOut
 from results.experiment.model import Summary, SummaryRow
+from results.figures._study import Study
 from results.store.store import Store
 from results.wording import summary_tables
 from results.wording.summary_tables import fixed
@@ -370,6 +372,11 @@ def test_figures_show_means_of_a_part_and_name_those_that_are_not_there(store: P
             "limit=30p rate=1mbit\n"
         ) in drawn.stderr
         assert "†" in Path(file).read_text(), kind
+    with Store.open_read_only(store) as opened:
+        study = Study(opened, find(opened, "part")[0], has_caption=True)
+        study.summary(["convergence_time_s"], {})
+    assert study.notes[0] == "Convergence time: 1 of 2 means are of a part: 1 of 3 runs"
+    assert study.notes[1].startswith("Convergence time: 1 of 3 means are not drawn, as no run")
 
 
 def test_completion_times_say_what_share_finished(store: Path) -> None:
