@@ -16,7 +16,7 @@ from orchestrator.errors import UsageError
 from results.claims import record
 from results.claims.judged_statements import JudgedRow, RowValues
 from results.claims.record import CAUSES, SCHEMA, Record
-from results.claims.stated.model import LENGTHS, Length, Statement
+from results.claims.stated.model import LENGTHS, Design, Length, Statement
 from results.claims.stated.rows import rows_of_any_length
 from results.experiment.left_out import LeftOut
 
@@ -36,6 +36,24 @@ class ClaimSummary:
     def length(self) -> Length:
         """The length of its runs."""
         return self.record.length
+
+    def options(self, designs: Mapping[str, Design]) -> str:
+        """Return the options of ``reproduce`` that make the same runs, such as ``--quick``.
+
+        ``designs`` has the paper's experiments by name. More repetitions than the length of one
+        allows need ``--most``.
+        """
+        number = max(
+            (
+                run.repetition + 1
+                for run in self.record.runs
+                if run.design is not None
+                and (design := designs.get(run.design)) is not None
+                and run.repetition >= design.at(self.length).limit
+            ),
+            default=0,
+        )
+        return f"--{self.length} --most {number}" if number else f"--{self.length}"
 
     def rows(self, statement: Statement) -> list[JudgedRow]:
         """Return the rows that have values, judged by the statement as it is now."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 from flask import Response, abort, jsonify
 
 from results.claims import documents
 from results.claims.claim_summaries import ClaimSummaries, ClaimSummary, rows_of
-from results.claims.judge import VERDICTS
+from results.claims.contract import ClaimRow, State
 from results.claims.judged_statements import JudgedClaim, JudgedStatement
 from results.claims.page.document import NOT_YET, judged_claims
-from results.claims.record import SCHEMA
 from results.claims.stated.model import Paper, Statement
+from results.contract.base import SCHEMA
 from web.api import openapi
+from web.contract import claims as contract
 from web.contract.parameters import ClaimAddress, PaperAddress
 from web.views import claim_evidence
 
@@ -26,23 +27,27 @@ def listed() -> Response:
     """Return every claim of every paper with its verdict."""
     known, measured = claim_evidence.read()
     by_claim = judged_claims(known, measured)
-    answers = [NOT_YET if judged is None else judged.verdict for judged in by_claim.values()]
-    answer = {
-        "schema": SCHEMA,
-        "papers": [
-            {
-                "name": name,
-                "title": paper.title,
-                "claims": [
-                    {"id": claim, "says": of.says, **_verdict(by_claim[name, claim])}
+    answers: list[State] = [
+        NOT_YET if judged is None else judged.verdict for judged in by_claim.values()
+    ]
+    answer = contract.Papers.model_construct(
+        schema_=SCHEMA,
+        papers=[
+            contract.ListedPaper.model_construct(
+                name=name,
+                title=paper.title,
+                claims=[
+                    contract.ListedClaim.model_construct(
+                        None, id=claim, says=of.says, **_verdict(by_claim[name, claim])
+                    )
                     for claim, of in paper.claims.items()
                 ],
-            }
+            )
             for name, paper in known.items()
         ],
-        "totals": {verdict: answers.count(verdict) for verdict in (*VERDICTS, NOT_YET)},
-    }
-    return jsonify(answer)
+        totals={verdict: answers.count(verdict) for verdict in get_args(State)},
+    )
+    return jsonify(answer.document())
 
 
 @papers.address("/papers/<paper>")
@@ -57,21 +62,23 @@ def paper(path: PaperAddress) -> Response:
         main = made.main(of.statements) if made is not None else None
         record = main.record.document() if main is not None else {}
         answers.append(
-            {
-                "id": claim,
-                "says": of.says,
+            contract.Claim.model_construct(
+                None,
+                id=claim,
+                says=of.says,
                 **_verdict(by_claim[path.paper, claim]),
-                "length": record.get("length"),
-                "runs": len(record.get("runs", ())),
-                "kernel": record.get("kernel"),
-                "statements": [
-                    _statement(path.paper, statement, made) for statement in of.statements
+                length=record.get("length"),
+                runs=len(record.get("runs", ())),
+                kernel=record.get("kernel"),
+                statements=[
+                    _statement(path.paper, chosen, statement, made) for statement in of.statements
                 ],
-            }
+            )
         )
-    return jsonify(
-        {"schema": SCHEMA, "paper": path.paper, "title": chosen.title, "claims": answers}
+    answer = contract.OnePaper.model_construct(
+        schema_=SCHEMA, paper=path.paper, title=chosen.title, claims=answers
     )
+    return jsonify(answer.document())
 
 
 @papers.address("/papers/<paper>/<claim>")
@@ -107,19 +114,20 @@ def _summary(
     return made.main(named) if made is not None else None
 
 
-def _statement(name: str, statement: Statement, made: ClaimSummaries | None) -> dict[str, Any]:
+def _statement(
+    name: str, paper: Paper, statement: Statement, made: ClaimSummaries | None
+) -> contract.Statement:
     """Return a statement with the keys of ``orchestrator reproduce --json``."""
     rows = rows_of(statement, made)
     summary = made.of(statement) if made is not None else None
     measured = summary is not None and summary.values(statement)
-    return {
-        **documents.statement(
-            name,
-            statement,
-            claim_evidence.verdict_of(statement, rows),
-            JudgedStatement(name, statement, rows).agreement,
-        ),
-        "length": summary.length if summary is not None and measured else None,
-        "command": claim_evidence.command(name, statement, made),
-        "rows": [documents.row(judged) for judged in rows],
-    }
+    return documents.statement(
+        contract.Statement,
+        name,
+        statement,
+        claim_evidence.verdict_of(statement, rows),
+        JudgedStatement(name, statement, rows).agreement,
+        length=summary.length if summary is not None and measured else None,
+        command=claim_evidence.command(name, paper, statement, made),
+        rows=[documents.row(ClaimRow, judged) for judged in rows],
+    )

@@ -2,29 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, get_args
+from typing import Any
 
 from pydantic import Field
 
-from results.claims.judge import RowVerdict, Verdict
-from results.claims.page.document import NOT_YET
-from results.contract.base import Number, ResponseModel, Versioned
-from results.contract.experiments import LeftOut
-
-State = Literal[
-    "holds", "mostly holds", "mixed", "mostly does not hold", "does not hold", "open",
-    "cannot be tested here", "not measured yet",
-]  # fmt: skip
-"""A verdict, or that there is none yet."""
-
-assert set(get_args(State)) == {*get_args(Verdict), NOT_YET}, "those of results.claims"
-
-
-class Agreement(ResponseModel):
-    """How much agrees with the paper: a share, from low to high as rows are open."""
-
-    low: float
-    high: float
+from results.claims.contract import Agreement, ClaimRow, State, StatedStatement
+from results.claims.stated.model import Length
+from results.contract.base import ResponseModel, Versioned
 
 
 class ListedClaim(ResponseModel):
@@ -53,44 +37,10 @@ class Papers(Versioned):
     totals: dict[State, int] = Field(description="number of claims by verdict")
 
 
-class ClaimRow(ResponseModel):
-    """One comparison with the paper, in the unit of its statement."""
-
-    label: str
-    paper: str = Field(description="what the paper has")
-    numbers: list[float] = Field(description="the paper's numbers")
-    accepted: tuple[Number, Number] = Field(description="what agrees with it; null: open")
-    near: tuple[Number, Number] = Field(description="what agrees or is near; null: open")
-    mean: Number
-    low: Number
-    high: Number
-    n: int
-    verdict: RowVerdict
-    reason: str | None
-    needed: int | None = Field(description="about how many repetitions would decide")
-    least: int = Field(description="repetitions that were made at first")
-    left_out: LeftOut
-    values: list[float] = Field(description="in the order of the repetitions")
-
-
-class Statement(ResponseModel):
+class Statement(StatedStatement):
     """A statement of a claim, with the keys of `orchestrator reproduce --json`."""
 
-    paper: str
-    claim: str
-    id: str
-    says: str
-    place: str = Field(description="section, figure or table of the paper")
-    verdict: State
-    agreement: Agreement | None = Field(description="of its rows; null: it cannot be tested")
-    cannot: str | None = Field(description="why it cannot be tested here")
-    in_part: str | None = Field(description="why it is testable in part only")
-    cause: str | None = Field(description="why it does not hold here")
-    unit: str
-    reason_of_tolerance: str | None
-    length: Literal["reduced", "quick", "full"] | None = Field(
-        description="length of its runs; null: not measured yet"
-    )
+    length: Length | None = Field(description="length of its runs; null: not measured yet")
     command: str | None = Field(description="tests it again; null: it cannot be tested")
     rows: list[ClaimRow]
 
@@ -98,7 +48,7 @@ class Statement(ResponseModel):
 class Claim(ListedClaim):
     """A claim with its evidence."""
 
-    length: Literal["reduced", "quick", "full"] | None = Field(
+    length: Length | None = Field(
         description="length that most of its statements were measured at; null: none was"
     )
     runs: int
@@ -120,7 +70,7 @@ class Measured(Versioned):
     paper: str
     claim: str
     statement: str | None = Field(default=None, description="id if it is of a single statement")
-    length: Literal["reduced", "quick", "full"]
+    length: Length
     ablation: str | None = Field(default=None)
     kernel: Any = Field(description="release; several if runs differ")
     linux_sha256: Any = Field(description="of the kernel's source; several if runs differ")

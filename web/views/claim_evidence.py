@@ -10,6 +10,7 @@ from flask import abort, current_app
 
 from results.claims import claim_folders
 from results.claims.claim_summaries import ClaimSummaries, read_all, rows_of
+from results.claims.contract import State
 from results.claims.judged_statements import JudgedClaim, JudgedRow, JudgedStatement
 from results.claims.marks import marks, sentence
 from results.claims.page.document import NOT_YET
@@ -70,7 +71,7 @@ def claim_evidence(
         own = made.of(statement).length if made is not None and rows else length
         verdict_here = verdict_of(statement, rows)
         other = own if own != length else None
-        again = command(name, statement, made) or ""
+        again = command(name, paper, statement, made) or ""
         lines.append(StatementEvidence(statement, verdict_here, other, rows, again))
     return ClaimEvidence(
         id=claim,
@@ -85,19 +86,21 @@ def claim_evidence(
     )
 
 
-def verdict_of(statement: Statement, rows: Sequence[JudgedRow]) -> str:
+def verdict_of(statement: Statement, rows: Sequence[JudgedRow]) -> State:
     """Return the verdict on a statement by its judged rows, or that there is none yet."""
     if statement.cannot is None and not rows:
         return NOT_YET
     return JudgedStatement("", statement, rows).verdict
 
 
-def command(paper: str, statement: Statement, made: ClaimSummaries | None) -> str | None:
+def command(
+    name: str, paper: Paper, statement: Statement, made: ClaimSummaries | None
+) -> str | None:
     """Return the command that tests a statement again; None if it cannot be tested."""
     if statement.cannot is not None:
         return None
-    length = made.of(statement).length if made is not None else "quick"
-    return f"orchestrator reproduce {paper}:{statement.id} --{length}"
+    options = "--quick" if made is None else made.of(statement).options(paper.experiments)
+    return f"orchestrator reproduce {name}:{statement.id} {options}"
 
 
 def paper_of(known: Mapping[str, Paper], name: str) -> Paper:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 from results.claims.claim_summaries import ClaimSummaries, ClaimSummary, rows_of
 from results.claims.judge import CANNOT, NO_RUNS, OPEN, Verdict
@@ -18,7 +19,7 @@ from results.claims.stated.model import Paper, Statement
 from results.claims.stated.rows import rows
 from results.wording.quantities import NO_VALUE
 
-NOT_YET = "not measured yet"
+NOT_YET: Final = "not measured yet"
 
 HEAD = textwrap.wrap(
     "[Claims of the papers](../reproduction.md) says how a verdict is made, and what the columns "
@@ -135,8 +136,8 @@ def _claim(
     used = made.used(statements) if made is not None else []
     length = used[0][0].length if used else "quick"
     if any(statement.cannot is None for statement in statements):
-        repetitions = _most(paper, used[0][0]) if used else ""
-        yield f"- Command: `orchestrator reproduce {name}:{claim} --{length}{repetitions}`"
+        options = used[0][0].options(paper.experiments) if used else f"--{length}"
+        yield f"- Command: `orchestrator reproduce {name}:{claim} {options}`"
     for number, (summary, ids) in enumerate(used):
         yield from _origin(name, paper, summary, ids if number else [])
     if not used and (cost := evidence.costs.get((name, claim))) is not None:
@@ -203,20 +204,6 @@ def _setting(paper: Paper, statement: Statement, made: ClaimSummaries | None) ->
     return f"({setting})" if setting else ""
 
 
-def _most(paper: Paper, made: ClaimSummary) -> str:
-    """Return the option for the repetitions of a summary, if its length alone allows fewer."""
-    number = max(
-        (
-            run.repetition + 1
-            for run in made.record.runs
-            if run.design in paper.experiments
-            and run.repetition >= paper.experiments[run.design].at(made.length).limit
-        ),
-        default=0,
-    )
-    return f" --most {number}" if number else ""
-
-
 def _origin(name: str, paper: Paper, made: ClaimSummary, ids: Sequence[str]) -> Iterator[str]:
     """Yield where values come from: those of these statements, or most of the claim's."""
     record = made.record
@@ -231,8 +218,8 @@ def _origin(name: str, paper: Paper, made: ClaimSummary, ids: Sequence[str]) -> 
         f"link model {models}. [Values, seeds, digests and hashes]({file})"
     )
     if ids:
-        command = f"orchestrator reproduce {name}:{record.target} --{made.length}"
-        command += _most(paper, made)
+        options = made.options(paper.experiments)
+        command = f"orchestrator reproduce {name}:{record.target} {options}"
         yield from wrapped(f"- {', '.join(ids)}: {text}. Command: `{command}`")
     else:
         yield from wrapped(f"- {text[0].upper()}{text[1:]}")
