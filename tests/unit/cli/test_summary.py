@@ -305,7 +305,7 @@ def test_only_what_is_asked_for_is_compared() -> None:
     for wrong, message in (
         ("one", "give two names or more with commas between, such as mine,cubic"),
         ("one,three", "these are neither flow entries nor values of one axis; the flow entries are "
-         "one, two; the values of limit are 10p, 20p"),
+         "one, two; the values of limit are `10p`, `20p`"),
         ("one,10p", "these are neither flow entries nor values of one axis"),
     ):  # fmt: skip
         refused = CliRunner().invoke(commands, ["summary", "sweep", "--compare", wrong])

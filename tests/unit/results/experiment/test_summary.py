@@ -269,7 +269,7 @@ def test_only_what_is_asked_for(store: Store) -> None:
     [
         ({"metrics": ("goodput",)}, "no metric goodput .did you mean `goodput_bps`"),
         ({"where": ("limit",)}, "column 6: here must be one of = != <"),
-        ({"where": ("limit=6p",)}, "limit has no value 6p; its values are 5p, 10p"),
+        ({"where": ("limit=6p",)}, "limit has no value 6p; its values are `5p`, `10p`"),
         ({"where": ("rate=6p",)}, "no axis rate; the axes are limit"),
         ({"entries": ("c",)}, "no flow entry c; the entries are a, b"),
         ({"window": "late"}, "has no window late; it has none"),
