@@ -64,6 +64,7 @@ def plot(request: PlotRequest, db: Path, listener: Listener) -> Drawing:
     with Store.open_read_only(db) as store:
         study = _study(store, request, listener)
         drawn = content(request.figure, study)
+        request.figure.require_names()
     return Drawing(drawn, request.figure.file.rpartition(".")[2], tuple(study.notes))
 
 
