@@ -33,11 +33,14 @@ from tests.support.run import SCENARIO, FakeRunner, fake
 
 __all__ = ["fake"]
 
-TEXT = "=1+1\x1b]0;title\x07\x9b31m\u202egpj.\r\nline | & $x^$ <b> \\ % _ #"
-NAME = "tri\x1b[2Jal\u202e$x^$"
-FLOW = "=2+2\x1b[31m\u202e\r\nflow"
-RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""What no text output may have: control characters but for tabs and line ends, and directions."""
+TEXT = "=1+1\x1b]0;title\x07\x9b31m\u202egpj.\r\nline | & $x^$ <b> \\ % _ #\u200b\U000e0041"
+NAME = "tri\x1b[2Jal\u202e$x^$\u2060"
+FLOW = "=2+2\x1b[31m\u202e\r\nflow\u200d"
+RAW = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\U000e0041]"
+)
+"""What no text output may have: control characters but for tabs and line ends, directions, and
+characters that nobody sees."""
 
 NOT_TEXT = {".pdf", ".png", ".parquet", ".db"}
 
