@@ -85,8 +85,12 @@ def latex(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Return the text as Markdown that shows it, on one line of a table."""
-    for special in ("\\", "|", "`", "*"):
+    """Return the text as Markdown that shows it, on one line of a table.
+
+    It is neither emphasis nor code, and where a reader's program knows them, no mathematics and no
+    text that is struck through.
+    """
+    for special in ("\\", "|", "`", "*", "_", "~", "$"):
         text = text.replace(special, f"\\{special}")
     text = text.replace("](", r"]\(")  # which would be a link
     for special, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):

@@ -20,6 +20,7 @@ from xml.etree import ElementTree as ET
 import click
 import pytest
 from click.testing import CliRunner, Result
+from markdown_it import MarkdownIt
 
 import orchestrator.cli
 from orchestrator import plaintext
@@ -286,3 +287,13 @@ def test_latex_and_markdown_show_the_text() -> None:
     # After the end of a row they would be the argument of \\.
     assert [plaintext.latex(text) for text in ("[1, 2]", "*x")] == ["{}[1, 2]", "{}*x"]
     assert plaintext.markdown("a|b\n<i>*[x](y)") == r"a\|b\n&lt;i&gt;\*[x]\(y)"
+    assert plaintext.markdown("_a_ ~~b~~ $c$") == r"\_a\_ \~\~b\~\~ \$c\$"
+
+
+@pytest.mark.parametrize(
+    "text", ["_a_ b", "__a__", "goodput_bps (Mbit/s)", "~~a~~", "$x_1$ $y_2$", "2.17 ~", "`*a*`"]
+)
+def test_a_reader_of_markdown_sees_the_text(text: str) -> None:
+    """``_a_`` was emphasis, and ``~~a~~`` was struck through."""
+    page = MarkdownIt("commonmark").enable("strikethrough")
+    assert page.render(plaintext.markdown(text)) == f"<p>{text}</p>\n"
