@@ -187,7 +187,7 @@ def test_an_experiment_is_exported_as_one_table(store: Path) -> None:
         (("sweep", "-o", "sweep.csv"), "exists already"),
         (("sweep", "-o", "sweep.json"), "of an experiment there is csv or parquet"),
         (("hung", "-o", "hung.csv"), "has no run that ended ok"),
-        (("nothing", "-o", "n.csv"), "there is no run nothing"),
+        (("nothing", "-o", "n.csv"), "there is no experiment nothing in"),
     ):
         refused = CliRunner().invoke(commands, ["export", *words])
         assert (refused.exit_code, message in refused.stderr) == (2, True), refused.stderr
