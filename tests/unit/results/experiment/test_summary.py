@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -198,15 +198,19 @@ def test_entries_that_are_asked_for_alone_have_crossings(store: Store) -> None:
     )  # fmt: skip
     found, _others = find(store, "trial")
 
-    def crossed(*compare: str) -> list[tuple[str, str]]:
-        made = document(summarise(store, found, ValueSelection(("goodput_bps",)), compare=compare))
+    def crossed(*compare: str, by: Sequence[str] = ()) -> list[tuple[str, str]]:
+        wanted = ValueSelection(("goodput_bps",))
+        made = document(summarise(store, found, wanted, by, compare=compare))
         return [(each["a"], each["b"]) for each in made["crossings"]]
 
     assert crossed() == [("a", "b"), ("a", "c")]
     assert crossed("c,a") == [("a", "c")]
     assert crossed("a,b", "c,a", "a,b,c") == [("a", "b"), ("a", "c")]
     assert crossed("b,c") == []
-    assert crossed("1bdp,2bdp") == [("a", "b"), ("a", "c")]
+    assert crossed("1bdp,2bdp") == []  # values of an axis: it had those of all entries
+    assert crossed("1bdp,2bdp", "a,b") == [("a", "b")]
+    assert crossed(by=["limit"]) == []
+    assert crossed("1bdp,2bdp", by=["limit"]) == []
 
 
 def test_flows_that_never_change_places_have_no_crossing(store: Store) -> None:
