@@ -1,9 +1,9 @@
 """Makes untrusted text safe to store and to show: no control characters, and a limited length.
 
 A guest's console output and a stranger's scenario can hold escape sequences, which set a
-terminal's title or clear its screen. They can hold characters that reverse the direction of text,
-and lines of any length. Each kind of output has its function here, and no other module escapes
-text:
+terminal's title or clear its screen. They can hold characters that reverse the direction of text
+or are invisible, and lines of any length. Each kind of output has its function here, and no other
+module escapes text:
 
 =================  ======================================================================
 :func:`visible`    text of several lines: logs, errors, pages, files that people read
@@ -30,24 +30,32 @@ MOST_LINE_CHARS = 4_000
 MOST_LOG_BYTES = 8 * 2**20
 """The most bytes of a log that are read: half from its start, half from its end."""
 
-# C0 without tab and newline, DEL, C1; marks, embeddings and isolates of text direction; line and
-# paragraph separators; lone surrogates, which UTF-8 cannot hold; and what XML 1.0 cannot hold.
-_UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
-    "\ud800-\udfff\ufeff\ufffe\uffff]"
+# C0 without tab and newline, DEL, C1; line and paragraph separators; lone surrogates, which UTF-8
+# cannot hold; and what XML 1.0 cannot hold.
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff\ufffe\uffff"
+
+# All of category Cf, such as marks of text direction, and all that Unicode lets a font ignore
+# (Default_Ignorable_Code_Point), such as fillers and variation selectors: with them two different
+# names look equal. Emoji that are sequences are therefore shown with escapes.
+_INVISIBLE = (
+    "\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5"
+    "\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
+    "\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3"
+    "\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+_UNSAFE = re.compile(f"[{_CONTROLS}{_INVISIBLE}]")
 
 
 def visible(text: str) -> str:
-    r"""Return the text with control characters as escapes, such as ``\x1b``.
+    r"""Return the text with control and invisible characters as escapes, such as ``\x1b``.
 
-    Tabs and line ends stay, and so does text without control characters.
+    Tabs and line ends stay, and so does all other text.
     """
     return _UNSAFE.sub(_escaped, text)
 
 
 def pictured(text: str) -> str:
-    r"""Return the text for a page: C0 controls as Unicode's pictures of them, others by number.
+    r"""Return the text for a page: C0 controls as Unicode's pictures of them, the rest by number.
 
     Tabs and line ends stay. Where the text is markup already, it stays valid markup.
     """
@@ -77,8 +85,12 @@ def latex(text: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """Return the text as Markdown that shows it, on one line of a table."""
-    for special in ("\\", "|", "`", "*"):
+    """Return the text as Markdown that shows it, on one line of a table.
+
+    It is neither emphasis nor code, and where a reader's program knows them, no mathematics and no
+    text that is struck through.
+    """
+    for special in ("\\", "|", "`", "*", "_", "~", "$"):
         text = text.replace(special, f"\\{special}")
     text = text.replace("](", r"]\(")  # which would be a link
     for special, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
@@ -104,11 +116,11 @@ def csv_cell(value: object) -> object:
 
 
 def visible_json(text: str) -> str:
-    r"""Return a JSON document with all control characters as JSON's escapes, such as ``\u009b``.
+    r"""Return a JSON document with what :func:`visible` escapes as JSON's escapes: ``\u009b``.
 
     JSON itself escapes only those below U+0020, and only within strings.
     """
-    return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return _UNSAFE.sub(_json_escape, text)
 
 
 def shortened(text: str, most_chars: int = MOST_LINE_CHARS) -> str:
@@ -150,4 +162,14 @@ def _picture(found: re.Match[str]) -> str:
 
 def _escaped(found: re.Match[str]) -> str:
     code = ord(found[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+    if code < 0x100:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    code = ord(found[0])
+    if code < 0x10000:
+        return f"\\u{code:04x}"
+    above = code - 0x10000  # JSON writes it as two surrogates
+    return f"\\u{0xD800 + (above >> 10):04x}\\u{0xDC00 + (above & 0x3FF):04x}"

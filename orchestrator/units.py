@@ -151,6 +151,14 @@ def listed(names: Iterable[str]) -> str:
     return ", ".join(shortened(name, 60) for name in names)
 
 
+def quoted_list(labels: Iterable[str]) -> str:
+    """Return a list for an error message, of labels that may have commas, such as of a legend.
+
+    Each is whole, so that it can be copied, on one line and in backquotes.
+    """
+    return ", ".join(f"`{printable(label)}`" for label in labels)
+
+
 def printable(text: str) -> str:
     """Return the text with each character that is not printable replaced."""
     if text.isprintable():

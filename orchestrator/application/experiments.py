@@ -11,6 +11,7 @@ from orchestrator.planning.identity import experiment_sha256
 from orchestrator.scenario import load
 from results.experiment.experiments import choice, experiments, main, name_of
 from results.experiment.experiments import find as find_named
+from results.store.resolving import LAST, UnknownRunError
 
 if TYPE_CHECKING:
     from orchestrator.scenario import LoadedScenario
@@ -96,12 +97,35 @@ def the_only(store: Store, text: str, tell: Tell) -> Experiment:
     return chosen
 
 
-def is_experiment(store: Store, what: str) -> bool:
-    """Tell whether an argument names an experiment and not a run."""
-    if what == "last" or any(row.id.startswith(what) for row in store.list_runs()):
-        return False
+def run_or_experiment(
+    store: Store, text: str, tell: Tell, overrides: tuple[str, ...] = ()
+) -> str | Experiment:
+    """Return the id of the run, or the experiment, that ``RUN|EXPERIMENT|FILE`` means.
+
+    The name of an experiment comes before the start of a run's id.
+
+    Raises:
+        UsageError: there is neither, or the text may mean several runs.
+        ScenarioError: the file is no valid scenario.
+    """
+    if overrides or _is_experiment(store, text):
+        return find(store, text, tell, overrides)
+    try:
+        return store.resolve(text)
+    except UnknownRunError:
+        if text == LAST:
+            raise
+        try:
+            return find(store, text, tell)
+        except UsageError as error:
+            raise UsageError(
+                f"{error}; it is no run either, `orchestrator runs` lists them"
+            ) from None
+
+
+def _is_experiment(store: Store, text: str) -> bool:
     names = {row.experiment for row in store.list_runs()}
-    return is_file(what) or what.partition("@")[0] in names
+    return text != LAST and (is_file(text) or name_of(text) in names)
 
 
 def is_file(text: str) -> bool:

@@ -137,9 +137,9 @@ def verify(what: str, settings: RunSettings, listener: Listener) -> SuiteResult:
 
 def _runs_of(store: Store, what: str, listener: Listener) -> list[str]:
     """Return the run that is named, or the runs of an experiment that ended ok."""
-    if not experiments.is_experiment(store, what):
-        return [what]
-    experiment = experiments.find(store, what, notices(listener))
+    experiment = experiments.run_or_experiment(store, what, notices(listener))
+    if isinstance(experiment, str):
+        return [experiment]
     runs = [row.id for row in experiment.rows if row.status == "ok"]
     if not runs:
         raise UsageError(f"--verify: no run of {experiment.label} is ok: there is none to verify")

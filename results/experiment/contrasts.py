@@ -20,6 +20,7 @@ from itertools import combinations
 from typing import Any
 
 from orchestrator.errors import UsageError
+from orchestrator.units import quoted_list
 from results.experiment.model import Comparison
 from results.experiment.observations import Observation, VariantValues
 from results.experiment.values import Subject
@@ -112,8 +113,9 @@ def _question(text: str, entries: Sequence[str], axes: Sequence[Axis]) -> Questi
         labels = ", ".join(axis.label for axis in fitting)
         raise UsageError(f"compare {text}: several axes have these values: {labels}; choose one by")
     valid = [f"the flow entries are {', '.join(entries)}"] if entries else []
-    valid += [f"the values of {axis.label} are {', '.join(map(shown, axis.values))}"
-              for axis in axes]  # fmt: skip
+    valid += [
+        f"the values of {axis.label} are {quoted_list(map(shown, axis.values))}" for axis in axes
+    ]
     raise UsageError(
         f"compare {text}: these are neither flow entries nor values of one axis"
         + (f"; {'; '.join(valid)}" if valid else "")

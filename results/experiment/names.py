@@ -11,7 +11,7 @@ from pydantic import AfterValidator
 from orchestrator.errors import UsageError
 from orchestrator.kinds.fields import Path
 from orchestrator.suggestions import suggest
-from orchestrator.units import listed, shown
+from orchestrator.units import listed, quoted_list, shown
 from results.matrix.axes import named
 from results.matrix.axes import shown as written
 from results.metrics import METRICS
@@ -79,7 +79,7 @@ class ScenarioNames:
         if written(value) not in valid:
             yield (
                 path,
-                f"{axis.label} has no value {written(value)}; its values are {', '.join(valid)}",
+                f"{axis.label} has no value {written(value)}; its values are {quoted_list(valid)}",
             )
 
 

@@ -188,7 +188,8 @@ def _crossings(
 ) -> Iterator[Crossing]:
     """Yield where on an axis of numbers one flow entry overtakes another.
 
-    Where some are asked for by their names, these alone are compared.
+    Where something is asked for, as for differences, it is of the flow entries named there alone:
+    of none where only values of axes are to be compared.
     """
     for axis in axes:
         if axis.numbers is None or len(axis.numbers) < 2:
@@ -215,13 +216,12 @@ def _pairs(
     entries: Sequence[Subject], asked_questions: Sequence[Question]
 ) -> list[tuple[Subject, Subject]]:
     """Return the pairs of flow entries to compare, each once."""
-    chosen_names = [
-        set(question.names)
-        for question in asked_questions
-        if question.along is None and question.names
-    ]
-    of_names = [[entry for entry in entries if entry.flow in names] for names in chosen_names]
-    families = of_names or [list(entries)]
+    families = [list(entries)]
+    if asked_questions:
+        chosen_names = [
+            set(question.names) for question in asked_questions if question.along is None
+        ]
+        families = [[entry for entry in entries if entry.flow in names] for names in chosen_names]
     return list(dict.fromkeys(pair for family in families for pair in pairs(family)))
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator import plaintext
 from orchestrator.errors import UsageError
+from orchestrator.units import quoted_list
 from results.figures import _frame
 from results.figures._frame import FigureFrame
 from results.figures._style import LINES, WIDTHS_IN, PlotStyle
@@ -65,7 +66,7 @@ def require_distinct(series: Sequence[str], most: int = len(LINES)) -> None:
     """
     if len(series) > most:
         raise TooManyError(
-            f"{len(series)} lines ({', '.join(series[:10])}, ...) cannot be told apart; "
+            f"{len(series)} lines ({quoted_list(series[:10])}, ...) cannot be told apart; "
             f"keep at most {most} of them by flow or where"
         )
 
@@ -103,6 +104,7 @@ class Canvas:
         self.columns = 1
         self.frame = frame if frame is not None else FigureFrame()
         self._drawn_into: list[Axes] = []
+        self._has_legend = False
         self.figure: Figure = Figure(figsize=(self.width_in, self._height_in(1)))
         FigureCanvasAgg(self.figure)
 
@@ -146,8 +148,10 @@ class Canvas:
         """Set the limits, lines and height that the user wants.
 
         Raises:
-            UsageError: the figure has no such axis.
+            UsageError: the figure has no such axis, or no legend whose entries are named.
         """
+        if self.frame.legend and not self._has_legend:
+            raise UsageError("legend: this figure has no legend; leave out other words for entries")
         _frame.apply(self.frame, self._drawn_into)
         if self.frame.height_in is not None:
             self.figure.set_figheight(self.frame.height_in)
@@ -217,10 +221,10 @@ class Canvas:
         self.figure.set_figheight(self.figure.get_figheight() + more_in)
 
     def _renamed(self, labels: Sequence[str]) -> list[str]:
+        self._has_legend = True
         for name in self.frame.legend:
             if name not in labels:
-                there = ", ".join(labels) if labels else "none"
-                raise UsageError(f"legend: there is no entry {name}; the entries are {there}")
+                raise UsageError(f"legend: {_frame.no_name('entry', name, labels)}")
         return [self.frame.legend.get(label, label) for label in labels]
 
     def content(self, form: str) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from weakref import WeakKeyDictionary
@@ -12,7 +12,8 @@ from weakref import WeakKeyDictionary
 from pydantic import AfterValidator, BeforeValidator, WithJsonSchema
 
 from orchestrator.errors import UsageError
-from orchestrator.units import shown
+from orchestrator.suggestions import suggest
+from orchestrator.units import quoted_list, shown
 from results.matrix.axes import number
 
 if TYPE_CHECKING:
@@ -109,6 +110,42 @@ def reference(written: str) -> ReferenceLine:
     """
     value, _equals, label = str(written).partition("=")
     return ReferenceLine(quantity(value.strip()), label.strip())
+
+
+class OtherWords(dict[str, str]):
+    """Words in place of names of lines and values; it notes which names a figure has asked for."""
+
+    def __init__(self, words: Mapping[str, str] | None = None) -> None:
+        super().__init__(words or {})
+        self._asked: dict[str, None] = {}
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """Return the words for a name, or else ``default``."""
+        return super().get(name, default) if name in self else default
+
+    def __contains__(self, name: object) -> bool:
+        self._asked[str(name)] = None
+        return super().__contains__(name)
+
+    def require_used(self) -> None:
+        """Require that the figure has each name; call it after the figure was drawn.
+
+        Raises:
+            UsageError: it has not.
+        """
+        for name in self:
+            if name not in self._asked:
+                raise UsageError(f"names: {no_name('name', name, self._asked)}")
+
+
+def no_name(what: str, name: str, there: Iterable[str]) -> str:
+    """Return what is wrong with a name of which the figure has no line or value."""
+    valid = list(there)
+    listed = f"the {PLURALS[what]} are {quoted_list(valid)}" if valid else "the figure has none"
+    return f"there is no {what} {shown(name)}{suggest(name, valid)}; {listed}"
+
+
+PLURALS = {"name": "names", "entry": "entries"}
 
 
 @dataclass(frozen=True)

@@ -73,8 +73,9 @@ def pooled(
     filled = {key: values for key, values in together.items() if len(values)}
     several = len({entry for entry, _variant in filled}) > 1 or not apart
     return [
-        (", ".join(filter(None, (names.get(entry, entry) if several else "", variant))), values)
+        (", ".join(filter(None, (text if several else "", variant))), values)
         for (entry, variant), values in filled.items()
+        for text in [names.get(entry, entry)]
     ]
 
 

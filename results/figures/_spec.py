@@ -13,7 +13,7 @@ from orchestrator.kinds.fields import Path, Strict
 from orchestrator.units import shortened, shown
 from results.experiment.model import Summary
 from results.experiment.names import ScenarioNames
-from results.figures._frame import FigureFrame, HeightIn, Place, quantity, reference
+from results.figures._frame import FigureFrame, HeightIn, OtherWords, Place, quantity, reference
 from results.figures._style import FONT
 from results.layout.series import Of
 from results.matrix.axes import Where
@@ -145,8 +145,8 @@ class FigureSpec(Strict, ABC):
         default_factory=dict,
         description="only variants with these values by axis, or that fit a condition",
     )
-    names: dict[str, Words] = Field(
-        default_factory=dict, description="other words for names in the legend and on axes"
+    names: Annotated[dict[str, Words], AfterValidator(OtherWords)] = Field(
+        default_factory=OtherWords, description="other words for names in the legend and on axes"
     )
     legend: dict[str, Words] = Field(
         default_factory=dict,
@@ -192,6 +192,17 @@ class FigureSpec(Strict, ABC):
         Raises:
             UsageError: the runs do not have what the figure shows.
         """
+
+    def require_names(self) -> None:
+        """Require that the figure, which was drawn, has a line or value of each of ``names``.
+
+        A report that draws a part of a scenario's figure does not: a name may be of another part.
+
+        Raises:
+            UsageError: it has not.
+        """
+        if isinstance(self.names, OtherWords):
+            self.names.require_used()
 
     def caption(self, study: Study) -> str:
         """Return what a report says below the figure; ``study`` is what it was drawn from."""

@@ -10,6 +10,7 @@ from pydantic import Field, PrivateAttr
 
 from orchestrator.errors import UsageError
 from orchestrator.kinds.fields import Path
+from orchestrator.units import quoted_list
 from results.experiment import coverage
 from results.experiment.model import HasInterval
 from results.experiment.names import MetricName
@@ -68,7 +69,7 @@ class HeatmapFigure(ExperimentFigure):
         across, up = (axis.with_values(_series.values_on(axis, plotted)) for axis in (across, up))
         rest = _series.series(summary, plotted, [across, up], {})
         if len(rest) > 1:
-            names = ", ".join(series.name for series in rest)
+            names = quoted_list(series.name for series in rest)
             raise UsageError(f"a heat map shows one of {names}: keep one by flow, where or `of`")
         means = np.full((len(up.values), len(across.values)), np.nan)
         parts = np.zeros(means.shape, bool)

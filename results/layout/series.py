@@ -129,7 +129,8 @@ def series(
         subject = None if in_panels else cell.subject
         series_key = key([subject, list(values.values())])
         if series_key not in made:
-            parts = [label_texts.subject(cell.subject)] if several else []
+            text = label_texts.subject(cell.subject)  # asked for also where it is not shown
+            parts = [text] if several else []
             parts += value_words(others, cell.variant, label_texts)
             parts = [axis_or_text for axis_or_text in parts if axis_or_text]
             made[series_key] = Series(", ".join(parts), subject, values)

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from orchestrator.errors import UsageError
 from orchestrator.plaintext import one_line
 from orchestrator.suggestions import suggest
+from orchestrator.units import quoted_list
 from orchestrator.units import shown as quoted
 from results.matrix.axes import Axis, named, shown
 from results.query.run_fields import WRITTEN, FieldError, RunField, Value, axis_values, comparable
@@ -48,7 +49,7 @@ def find(name: str, axes: Sequence[Axis]) -> RunField[Variant]:
             return comparable(text)
         raise FieldError(
             f"{axis.label} has no value {one_line(text)}{suggest(text, texts)}; its values are "
-            f"{', '.join(map(one_line, texts))}"
+            f"{quoted_list(map(one_line, texts))}"
         )
 
     return RunField(axis.label, values, parse, parse_equal=parse_equal, written=texts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from pathlib import Path
 
@@ -13,11 +14,16 @@ LAST = "last"
 """Names the run that began last."""
 
 
+class UnknownRunError(UsageError):
+    """No run has that id or one that starts so, and none had it before it was removed."""
+
+
 def resolve(connection: sqlite3.Connection, path: Path, text: str) -> str:
     """Return the id of the run that an id, a unique start of one, or ``last`` names.
 
     Raises:
-        UsageError: there is no such run, or several ids start so.
+        UnknownRunError: there is no such run.
+        UsageError: it was removed, or several ids start so.
         StoreError: the file cannot be read.
     """
     with reading(path):
@@ -25,18 +31,30 @@ def resolve(connection: sqlite3.Connection, path: Path, text: str) -> str:
             return text
         ids = _last(connection) if text == LAST else _starting_with(connection, text)
         removed = removal.when_removed(connection, text)
+        is_experiment = _is_experiment(connection, text)
     if len(ids) == 1:
         return ids[0]
     if ids:
         raise UsageError(f"several runs start with {text}: {', '.join(ids)}")
     if removed is not None:
         raise UsageError(f"run {removed[0]} was removed from {path} at {removed[1]}")
-    raise UsageError(f"there is no run {text} in {path}; `orchestrator runs` lists them")
+    if is_experiment:
+        command = shlex.join(["orchestrator", "runs", "--experiment", text])
+        raise UnknownRunError(f"{text} in {path} is an experiment; `{command}` lists its runs")
+    raise UnknownRunError(f"there is no run {text} in {path}; `orchestrator runs` lists them")
 
 
 def _is_id(connection: sqlite3.Connection, text: str) -> bool:
     """Tell whether a run has this id. An index finds it; the start of an id needs every row."""
     return connection.execute("SELECT 1 FROM runs WHERE id = ?", (text,)).fetchone() is not None
+
+
+def _is_experiment(connection: sqlite3.Connection, text: str) -> bool:
+    """Tell whether the text is ``NAME`` or ``NAME@HASH``, and runs are of that name."""
+    selected = connection.execute(
+        "SELECT 1 FROM runs WHERE experiment IN (?, ?) LIMIT 1", (text, text.rpartition("@")[0])
+    )
+    return selected.fetchone() is not None
 
 
 def _last(connection: sqlite3.Connection) -> list[str]:

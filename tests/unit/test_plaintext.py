@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import sys
+import unicodedata
 import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,32 @@ def test_control_characters_are_escapes() -> None:
         plaintext.visible("tab\tline\n\N{GREEK SMALL LETTER MU}")
         == "tab\tline\n\N{GREEK SMALL LETTER MU}"
     )
+
+
+INVISIBLE = "a\xad\u034f\u200b\u200c\u200d\u2060\u2064\u3164\ufe0f\ufeff\U000e0041z"
+
+
+def test_invisible_characters_are_escapes() -> None:
+    """Two names that differed in them alone looked equal."""
+    shown = r"a\xad\u034f\u200b\u200c\u200d\u2060\u2064\u3164\ufe0f\ufeff\U000e0041z"
+    assert plaintext.visible(INVISIBLE) == shown
+    assert plaintext.one_line(INVISIBLE) == shown
+    assert plaintext.pictured("\u200b\U000e0041") == "‹U+200B›‹U+E0041›"
+    said = plaintext.visible_json(json.dumps(INVISIBLE, ensure_ascii=False))
+    assert said.isascii()
+    assert json.loads(said) == INVISIBLE
+
+
+def test_all_format_characters_are_escapes_and_no_letters() -> None:
+    every = [chr(code) for code in range(sys.maxunicode + 1)]
+    shown = [char for char in every if plaintext.visible(char) == char]
+    assert not [char for char in shown if unicodedata.category(char) == "Cf"]
+    kept = set(shown)
+    hidden = [char for char in every if char not in kept]
+    categories = {unicodedata.category(char) for char in hidden}
+    assert categories == {"Cc", "Cf", "Cn", "Cs", "Lo", "Mn", "Zl", "Zp"}
+    fillers = [hex(ord(char)) for char in hidden if unicodedata.category(char) == "Lo"]
+    assert fillers == ["0x115f", "0x1160", "0x3164", "0xffa0"]
 
 
 def test_json_has_no_raw_control_characters(capsys: pytest.CaptureFixture[str]) -> None:

@@ -55,6 +55,7 @@ def _refusal(name: str, figure: FigureSpec, variants: list[PlannedVariant]) -> s
     try:
         with _style.applied():
             drawn(figure, PlannedStudy(name, variants))
+            figure.require_names()
     except UsageError as error:
         return str(error)
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from orchestrator.application import experiments
 from orchestrator.application.events import Listener, notices
@@ -15,6 +16,9 @@ from results.export import FORMATS, no_samples
 from results.export import export as export_run
 from results.store.store import Store
 from results.tables import experiment_table
+
+if TYPE_CHECKING:
+    from results.experiment.experiments import Experiment
 
 
 @dataclass(frozen=True)
@@ -54,19 +58,16 @@ def export(request: ExportRequest, db: Path, listener: Listener) -> ExportedFile
     """
     form = _form(request)
     with Store.open_read_only(db) as store:
-        whole = experiments.is_experiment(store, request.what)
+        source = experiments.run_or_experiment(store, request.what, notices(listener))
         if form == crate.NAME:
-            source = (
-                experiments.find(store, request.what, notices(listener)) if whole else request.what
-            )
             status = crate_export.export(
                 store, source, request.output, request.licence, request.force, listener
             )
             return ExportedFiles([request.output], status)
-        if whole:
-            _export_experiment(store, request, form, listener)
+        if not isinstance(source, str):
+            _export_experiment(store, source, request, form)
             return ExportedFiles([request.output])
-        stored = store.load(request.what)
+        stored = store.load(source)
         files = export_run(stored, form, request.output, request.force)
         return ExportedFiles(files, without_samples=no_samples(stored))
 
@@ -92,8 +93,9 @@ def _form(request: ExportRequest) -> str:
     return chosen
 
 
-def _export_experiment(store: Store, request: ExportRequest, form: str, listener: Listener) -> None:
-    experiment = experiments.find(store, request.what, notices(listener))
+def _export_experiment(
+    store: Store, experiment: Experiment, request: ExportRequest, form: str
+) -> None:
     if form not in experiment_table.WRITERS:
         raise UsageError(
             f"--format {form}: of an experiment there is {' or '.join(experiment_table.WRITERS)}; "

@@ -14,7 +14,6 @@ from orchestrator.application.events import Listener, notices
 from orchestrator.errors import UsageError
 from orchestrator.scenario.faults import messages
 from orchestrator.suggestions import suggest
-from results.experiment.experiments import experiments as experiments_of
 from results.experiment.experiments import of_rows
 from results.figures import FIGURES, FigureSpec
 from results.figures._drawing import content, put
@@ -64,6 +63,7 @@ def plot(request: PlotRequest, db: Path, listener: Listener) -> Drawing:
     with Store.open_read_only(db) as store:
         study = _study(store, request, listener)
         drawn = content(request.figure, study)
+        request.figure.require_names()
     return Drawing(drawn, request.figure.file.rpartition(".")[2], tuple(study.notes))
 
 
@@ -95,14 +95,8 @@ def _study(store: Store, request: PlotRequest, listener: Listener) -> Study:
     Raises:
         UsageError: there is neither.
     """
-    what = request.what
-    names = {experiment.name for experiment in experiments_of(store)}
-    is_experiment = experiments.is_file(what) or what.partition("@")[0] in names
-    if not is_experiment and not request.overrides:
-        try:
-            row = store.load(what).row
-        except UsageError as error:
-            known = f"the experiments are {', '.join(sorted(names))}" if names else "it has no runs"
-            raise UsageError(f"{store.path} has no experiment {what}; {known}; {error}") from None
+    found = experiments.run_or_experiment(store, request.what, notices(listener), request.overrides)
+    if isinstance(found, str):
+        row = store.load(found).row
         return Study(store, of_rows(row.experiment, [row]), named=row)
-    return Study(store, experiments.find(store, what, notices(listener), request.overrides))
+    return Study(store, found)

@@ -8,14 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from orchestrator.application import experiments
-from orchestrator.application.experiments import is_experiment, is_file
+from orchestrator.application.experiments import is_file
 from orchestrator.cli.render import terminal
 
 if TYPE_CHECKING:
     from results.experiment.experiments import Experiment
     from results.store.store import Store
 
-__all__ = ["ARGUMENT", "find", "is_experiment", "is_file", "run_ids", "the_only"]
+__all__ = ["ARGUMENT", "find", "is_file", "run_ids", "the_only"]
 
 ARGUMENT = "EXPERIMENT|FILE"
 

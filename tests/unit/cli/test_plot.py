@@ -45,8 +45,15 @@ def test_a_metric_of_an_experiment(db: Path, tmp_path: Path) -> None:
         (["metric", "trial", "--metric", "goodput_bps", "-o", "f.tiff"], "-o f.tiff: `f.tiff` has"),
         (["metric", "trial", "--metric", "rtt", "-o", "f.pdf"], "--metric: there is no metric"),
         (["metric", "trial", "-o", "f.pdf"], "Missing option '--metric'"),
-        (["metric", "tral", "--metric", "goodput_bps", "-o", "f.pdf"], "the experiments are trial"),
+        (
+            ["metric", "tral", "--metric", "goodput_bps", "-o", "f.pdf"],
+            "no experiment tral in",
+        ),
         (["metric", "trial", "--metric", "goodput_bps", "-o", "no/f.pdf"], "cannot be written"),
+        (
+            ["metric", "trial", "--metric", "goodput_bps", "--names", "c=Mine", "-o", "f.pdf"],
+            "error: names: there is no name `c`; the names are `a`, `b`\n",
+        ),
         (
             ["metric", "trial", "--metric", "goodput_bps", "--where", "limit", "-o", "f.pdf"],
             "column 6: here must be one of = != <",

@@ -27,6 +27,42 @@ def test_a_command_reads_as_its_golden_file(fake: FakeRunner, command: str) -> N
     golden.check(GOLDEN / f"{command}.txt", result.stdout)
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["export", "TEXT", "-o", "x.csv"], ["export", "TEXT", "--format", "rocrate", "-o", "x"],
+        ["run", "--verify", "TEXT"], ["plot", "time", "TEXT", "-o", "x.svg"],
+        ["plot", "metric", "TEXT", "--metric", "goodput_bps", "-o", "x.svg"], ["summary", "TEXT"],
+        ["report", "TEXT", "-o", "x"], ["runs", "--experiment", "TEXT"],
+        ["rm", "--experiment", "TEXT", "--yes"],
+    ],
+)  # fmt: skip
+def test_an_unknown_experiment_is_answered_with_those_there(
+    fake: FakeRunner, words: list[str]
+) -> None:
+    """``export`` and ``run --verify`` knew of runs only."""
+    orchestrator("run", "pair.yaml")
+    for text, there in (("none", "there are pair"), ("pair@0123", "there are pair@")):
+        refused = orchestrator(*(text if word == "TEXT" else word for word in words))
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert refused.stderr.startswith(f"error: there is no experiment {text} in ")
+        assert f"; {there}" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["show"], ["compare", "last"], ["judge"], ["rm", "--yes"], ["tag", "good"], ["note", "fine"]],
+)
+def test_a_command_of_runs_says_that_a_name_is_an_experiment(
+    fake: FakeRunner, words: list[str]
+) -> None:
+    orchestrator("run", "pair.yaml")
+    refused = orchestrator(words[0], "pair", *words[1:])
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert " is an experiment; `orchestrator runs --experiment pair` lists" in refused.stderr
+    assert "there is no run none in " in orchestrator(words[0], "none", *words[1:]).stderr
+
+
 def test_runs_show_compare_and_export(fake: FakeRunner) -> None:
     orchestrator("run", "pair.yaml")
     orchestrator("run", "pair.yaml", "--set", "seed=2")

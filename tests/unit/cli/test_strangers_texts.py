@@ -20,6 +20,7 @@ from xml.etree import ElementTree as ET
 import click
 import pytest
 from click.testing import CliRunner, Result
+from markdown_it import MarkdownIt
 
 import orchestrator.cli
 from orchestrator import plaintext
@@ -33,11 +34,14 @@ from tests.support.run import SCENARIO, FakeRunner, fake
 
 __all__ = ["fake"]
 
-TEXT = "=1+1\x1b]0;title\x07\x9b31m\u202egpj.\r\nline | & $x^$ <b> \\ % _ #"
-NAME = "tri\x1b[2Jal\u202e$x^$"
-FLOW = "=2+2\x1b[31m\u202e\r\nflow"
-RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
-"""What no text output may have: control characters but for tabs and line ends, and directions."""
+TEXT = "=1+1\x1b]0;title\x07\x9b31m\u202egpj.\r\nline | & $x^$ <b> \\ % _ #\u200b\U000e0041"
+NAME = "tri\x1b[2Jal\u202e$x^$\u2060"
+FLOW = "=2+2\x1b[31m\u202e\r\nflow\u200d"
+RAW = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\U000e0041]"
+)
+"""What no text output may have: control characters but for tabs and line ends, directions, and
+characters that nobody sees."""
 
 NOT_TEXT = {".pdf", ".png", ".parquet", ".db"}
 
@@ -283,3 +287,13 @@ def test_latex_and_markdown_show_the_text() -> None:
     # After the end of a row they would be the argument of \\.
     assert [plaintext.latex(text) for text in ("[1, 2]", "*x")] == ["{}[1, 2]", "{}*x"]
     assert plaintext.markdown("a|b\n<i>*[x](y)") == r"a\|b\n&lt;i&gt;\*[x]\(y)"
+    assert plaintext.markdown("_a_ ~~b~~ $c$") == r"\_a\_ \~\~b\~\~ \$c\$"
+
+
+@pytest.mark.parametrize(
+    "text", ["_a_ b", "__a__", "goodput_bps (Mbit/s)", "~~a~~", "$x_1$ $y_2$", "2.17 ~", "`*a*`"]
+)
+def test_a_reader_of_markdown_sees_the_text(text: str) -> None:
+    """``_a_`` was emphasis, and ``~~a~~`` was struck through."""
+    page = MarkdownIt("commonmark").enable("strikethrough")
+    assert page.render(plaintext.markdown(text)) == f"<p>{text}</p>\n"

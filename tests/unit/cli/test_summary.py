@@ -189,7 +189,7 @@ def test_an_experiment_is_exported_as_one_table(store: Path) -> None:
         (("sweep", "-o", "sweep.csv"), "exists already"),
         (("sweep", "-o", "sweep.json"), "of an experiment there is csv or parquet"),
         (("hung", "-o", "hung.csv"), "has no run that ended ok"),
-        (("nothing", "-o", "n.csv"), "there is no run nothing"),
+        (("nothing", "-o", "n.csv"), "there is no experiment nothing in"),
     ):
         refused = CliRunner().invoke(commands, ["export", *words])
         assert (refused.exit_code, message in refused.stderr) == (2, True), refused.stderr
@@ -307,7 +307,7 @@ def test_only_what_is_asked_for_is_compared() -> None:
     for wrong, message in (
         ("one", "give two names or more with commas between, such as mine,cubic"),
         ("one,three", "these are neither flow entries nor values of one axis; the flow entries are "
-         "one, two; the values of limit are 10p, 20p"),
+         "one, two; the values of limit are `10p`, `20p`"),
         ("one,10p", "these are neither flow entries nor values of one axis"),
     ):  # fmt: skip
         refused = CliRunner().invoke(commands, ["summary", "sweep", "--compare", wrong])

@@ -67,7 +67,7 @@ def test_figures_change_neither_runs_nor_experiment(tmp_path: Path) -> None:
         (
             "{kind: metric, file: f.pdf, metric: goodput_bps, where: {limit: 2bdp}}",
             69,
-            "limit has no value 2bdp; its values are 0.1bdp, 1bdp",
+            "limit has no value 2bdp; its values are `0.1bdp`, `1bdp`",
         ),
         (
             "{kind: metric, file: f.pdf, metric: goodput_bps, where: limit=7bdp}",

@@ -17,7 +17,7 @@ from tests.support.run import orchestrator
 from web import create_app, read_token
 
 TOKEN = "a-token_of.16~or-more"
-NASTY = "</script><script>alert(1)</script> \x1b]0;title\x07 \x9b2J \u202eright\u2066 \"'&<b>"
+NASTY = "</script><script>alert(1)</script> \x1b]0;title\x07 \x9b2J \u202eright\u2066\u200b \"'&<b>"
 
 HOSTS = [
     "a..b", ".localhost", "localhost..", "[::1", "[::1]]", "[", "]", "[]", "[fe80::1%eth0]",
@@ -80,7 +80,7 @@ def test_texts_of_a_guest_are_shown_and_not_obeyed(client: FlaskClient, page: st
     text = answer.text
     assert "<script>" not in text
     assert "<b>" not in text
-    for character in "\x1b\x07\x9b\u202e\u2066":
+    for character in "\x1b\x07\x9b\u202e\u2066\u200b":
         assert character not in text
     if page == "/runs/last":
         assert "&lt;/script&gt;&lt;script&gt;alert(1)" in text

@@ -39,14 +39,16 @@ UNDRAWABLE = {
     "kind: metric, metric: goodput_bps, by: limit, panels_by: rate, y_to: 40ms":
         "y_to: 40ms is of s, and the axis is of bit/s",
     "kind: metric, metric: goodput_bps, by: limit, legend: {cubc: CUBIC}":
-        "legend: there is no entry cubc",
+        "legend: there is no entry `cubc`",
+    "kind: metric, metric: goodput_bps, by: limit, panels_by: rate, names: {cubc: CUBIC}":
+        r"names: there is no name `cubc` \(did you mean `cubic`\?\); the names are",
     "kind: metric, metric: fct_mean_s, by: limit": "has no values of fct_mean_s",
     "kind: time": "has 6 variants, and this figure is of one run",
     f"kind: time, {ONE}, panel: rtt, flow: cbr": "panel rtt: .* no flow is of TCP",
     f"kind: time, {ONE}, repetition: 1": "no faithful repetition 1",
     f"kind: sequence, {ONE}, from: 5s": "has 3 s of traffic",
     f"kind: phase, {ONE}, flow: [cubic, cbr]": r"two flows of TCP, not of 1 \(cubic\)",
-    "kind: heatmap, metric: goodput_bps, by: [rate, limit]": "a heat map shows one of cubic",
+    "kind: heatmap, metric: goodput_bps, by: [rate, limit]": "a heat map shows one of `cubic`",
     "kind: cdf, sample: transfers": "has no transfers to draw",
 }  # fmt: skip
 
@@ -54,7 +56,7 @@ DRAWABLE = (
     "kind: metric, metric: goodput_bps, by: limit",
     "kind: metric, metric: jain_index, by: limit, of: run",
     "kind: bars, metric: goodput_bps, by: rate, flow: bbr, where: {limit: 1bdp}",
-    "kind: cdf, sample: rtt, flow: bbr",
+    "kind: cdf, sample: rtt, flow: bbr, names: {bbr: BBRv1}",
     f"kind: time, {ONE}, panel: [cwnd, algorithm.anything, statistic.anything, queue.drops]",
     f"kind: phase, {ONE}",
     f"kind: sequence, {ONE}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -198,15 +198,19 @@ def test_entries_that_are_asked_for_alone_have_crossings(store: Store) -> None:
     )  # fmt: skip
     found, _others = find(store, "trial")
 
-    def crossed(*compare: str) -> list[tuple[str, str]]:
-        made = document(summarise(store, found, ValueSelection(("goodput_bps",)), compare=compare))
+    def crossed(*compare: str, by: Sequence[str] = ()) -> list[tuple[str, str]]:
+        wanted = ValueSelection(("goodput_bps",))
+        made = document(summarise(store, found, wanted, by, compare=compare))
         return [(each["a"], each["b"]) for each in made["crossings"]]
 
     assert crossed() == [("a", "b"), ("a", "c")]
     assert crossed("c,a") == [("a", "c")]
     assert crossed("a,b", "c,a", "a,b,c") == [("a", "b"), ("a", "c")]
     assert crossed("b,c") == []
-    assert crossed("1bdp,2bdp") == [("a", "b"), ("a", "c")]
+    assert crossed("1bdp,2bdp") == []  # values of an axis: it had those of all entries
+    assert crossed("1bdp,2bdp", "a,b") == [("a", "b")]
+    assert crossed(by=["limit"]) == []
+    assert crossed("1bdp,2bdp", by=["limit"]) == []
 
 
 def test_flows_that_never_change_places_have_no_crossing(store: Store) -> None:
@@ -269,7 +273,7 @@ def test_only_what_is_asked_for(store: Store) -> None:
     [
         ({"metrics": ("goodput",)}, "no metric goodput .did you mean `goodput_bps`"),
         ({"where": ("limit",)}, "column 6: here must be one of = != <"),
-        ({"where": ("limit=6p",)}, "limit has no value 6p; its values are 5p, 10p"),
+        ({"where": ("limit=6p",)}, "limit has no value 6p; its values are `5p`, `10p`"),
         ({"where": ("rate=6p",)}, "no axis rate; the axes are limit"),
         ({"entries": ("c",)}, "no flow entry c; the entries are a, b"),
         ({"window": "late"}, "has no window late; it has none"),

@@ -11,9 +11,10 @@ import pytest
 from orchestrator.errors import UsageError
 from results.figures import _labels
 from results.figures._canvas import _without_beginning
+from results.figures._drawing import content
 from results.store.store import Store
 from tests.support.experiments import make
-from tests.support.figures import canvas, drawn, figure, legend
+from tests.support.figures import canvas, drawn, figure, legend, study
 
 LIMIT, QUEUE = "topology.bottleneck.queue.limit", "topology.bottleneck.queue"
 SWEEP = [{LIMIT: limit} for limit in ("0.5bdp", "1bdp", "8bdp")]
@@ -82,8 +83,48 @@ def test_lines_at_values_are_in_the_figure_and_in_the_legend(store: Store) -> No
 def test_entries_of_the_legend_have_other_words(store: Store) -> None:
     with canvas(store, "metric", **GOODPUT, legend={"a": "Mine", "b": "Theirs"}) as shown:
         assert legend(shown) == ["Mine", "Theirs"]
-    with pytest.raises(UsageError, match=r"legend: there is no entry c; the entries are a, b"):
+    with pytest.raises(UsageError, match=r"legend: there is no entry `c`; the entries are `a`, `b"):
         drawn(store, "metric", **GOODPUT, legend={"c": "Mine"})
+
+
+def test_a_figure_without_a_legend_has_no_entries_to_name(store: Store) -> None:
+    """A heat map took the words and showed them nowhere."""
+    pair = [{QUEUE: kind, LIMIT: limit} for kind in ("red", "pie") for limit in ("5p", "9p")]
+    make(store, two, pair, repetitions=1, name="pair")
+    keys: dict[str, Any] = {**GOODPUT, "by": ["queue", "limit"], "flow": "a"}
+    with pytest.raises(UsageError, match=r"legend: this figure has no legend"):
+        drawn(store, "heatmap", "pair", **keys, legend={"a": "Mine"})
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys"),
+    [
+        ("metric", GOODPUT), ("metric", {**GOODPUT, "flow": "a"}), ("bars", GOODPUT),
+        ("tradeoff", {}), ("cdf", GOODPUT), ("cdf", {"sample": "rtt"}),
+        ("time", {"where": {"limit": "1bdp"}}), ("sequence", {"where": {"limit": "1bdp"}}),
+    ],
+)  # fmt: skip
+def test_names_of_no_line_are_refused(store: Store, kind: str, keys: dict[str, Any]) -> None:
+    made = figure(kind, **keys, names={"a": "Alpha"})
+    content(made, study(store))
+    made.require_names()
+    made = figure(kind, **keys, names={"a": "Alpha", "aa": "Beta"})
+    content(made, study(store))
+    with pytest.raises(UsageError, match=r"names: there is no name `aa` .*; the names are .*`a`"):
+        made.require_names()
+
+
+def test_labels_with_commas_are_told_apart_in_errors(tmp_path: Path) -> None:
+    queues = [{QUEUE: {"kind": "codel", "target": f"{ms}ms", "ecn": True}} for ms in (5, 9)]
+    with Store(tmp_path / "codel.db") as opened:
+        make(opened, two, queues, repetitions=1)
+        keys = {**GOODPUT, "by": "queue"}
+        with pytest.raises(UsageError, match=r"the entries are `a, target 5 ms`, `b, target 5 ms`"):
+            drawn(opened, "tradeoff", legend={"c": "Mine"})
+        made = figure("metric", **keys, names={"c": "Mine"})
+        content(made, study(opened))
+        with pytest.raises(UsageError, match=r"the names are .*`target 5 ms`, `target 9 ms`"):
+            made.require_names()
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def test_a_heat_map_has_a_cell_for_each_pair(store: Store) -> None:
         ]  # fmt: skip
         assert [text.get_text() for text in panel.get_yticklabels()] == ["reno", "bbr"]
         assert bar.get_ylabel() == "Goodput (Mbit/s)"
-    with pytest.raises(UsageError, match="a heat map shows one of a, b: keep one by flow"):
+    with pytest.raises(UsageError, match="a heat map shows one of `a`, `b`: keep one by flow"):
         drawn(store, "heatmap", **{**keys, "flow": []})
 
 

@@ -224,7 +224,11 @@ def test_runs_take_values_as_written_too(condition: str) -> None:
 @pytest.mark.parametrize(
     ("condition", "column", "said"),
     [
-        ("limit=2bdp", 7, "limit has no value 2bdp (did you mean `1bdp`?); its values are 0.5bdp,"),
+        (
+            "limit=2bdp",
+            7,
+            "limit has no value 2bdp (did you mean `1bdp`?); its values are `0.5bdp`,",
+        ),
         ("limit!=2bdp", 8, "limit has no value 2bdp"),
         ("rate>2bdp", 6, "rate has values such as 10mbit; not `2bdp`"),
         ("congestion<reno", 12, "is a text: compare it by = or !="),
