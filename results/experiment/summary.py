@@ -188,8 +188,8 @@ def _crossings(
 ) -> Iterator[Crossing]:
     """Yield where on an axis of numbers one flow entry overtakes another.
 
-    Where something is asked for, as for differences, it is of the flow entries named there alone:
-    of none where only values of axes are to be compared.
+    Where differences of named flow entries or values are asked for, it is of the flow entries named
+    there alone: of none where only values of axes are named.
     """
     for axis in axes:
         if axis.numbers is None or len(axis.numbers) < 2:
@@ -217,11 +217,12 @@ def _pairs(
 ) -> list[tuple[Subject, Subject]]:
     """Return the pairs of flow entries to compare, each once."""
     families = [list(entries)]
-    if asked_questions:
-        chosen_names = [
-            set(question.names) for question in asked_questions if question.along is None
+    if any(question.names for question in asked_questions):
+        families = [
+            [entry for entry in entries if not question.names or entry.flow in question.names]
+            for question in asked_questions
+            if question.along is None
         ]
-        families = [[entry for entry in entries if entry.flow in names] for names in chosen_names]
     return list(dict.fromkeys(pair for family in families for pair in pairs(family)))
 
 

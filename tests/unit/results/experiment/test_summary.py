@@ -209,7 +209,7 @@ def test_entries_that_are_asked_for_alone_have_crossings(store: Store) -> None:
     assert crossed("b,c") == []
     assert crossed("1bdp,2bdp") == []  # values of an axis: it had those of all entries
     assert crossed("1bdp,2bdp", "a,b") == [("a", "b")]
-    assert crossed(by=["limit"]) == []
+    assert crossed(by=["limit"]) == [("a", "b"), ("a", "c")]  # an axis alone names no entries
     assert crossed("1bdp,2bdp", by=["limit"]) == []
 
 
