@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+MAX_RUNS = 10_000
+"""The most runs of a scenario, so also the most repetitions of a variant."""
+
 
 @dataclass(frozen=True)
 class RepetitionRule:

@@ -19,9 +19,10 @@ from results.comparison.runs import (
     RunComparison,
     compare,
 )
-from results.comparison.variants import compare_variants
+from results.comparison.variants import VariantComparison, compare_variants
 from results.store.store import Store
-from results.wording import quantities
+from results.store.stored import StoredRun
+from results.wording import endings, quantities
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,6 +53,7 @@ def command(runs: tuple[str, ...], db: Path, as_json: bool) -> None:
     with Store.open_read_only(db) as store:
         loaded = [store.load(run) for run in runs]
         variants = compare_variants(store, [run.row for run in loaded])
+        failed = [] if as_json else list(_failed(loaded, variants))
         if variants is not None and len(loaded) > MOST_SIDE_BY_SIDE and not as_json:
             by_id = {run.id: run for run in loaded}
             loaded = [by_id[variant.runs[0]] for variant in variants.variants if variant.runs]
@@ -62,7 +64,21 @@ def command(runs: tuple[str, ...], db: Path, as_json: bool) -> None:
         out = terminal.console()
         if variants is not None:
             variant_table.print_text(variants, out)
+        for line in failed:
+            terminal.line(line)
         _print(compared, out)
+
+
+def _failed(runs: Sequence[StoredRun], variants: VariantComparison | None) -> Iterator[str]:
+    """Yield a line for each variant with flows that failed; for each run, where none repeats."""
+    by_id = {run.id: run for run in runs}
+    named = [(run_id, [run_id]) for run_id in by_id]
+    if variants is not None:
+        named = [(variant.name, list(variant.runs)) for variant in variants.variants]
+    for name, ids in named:
+        said = endings.failures([by_id[run_id].flows for run_id in ids])
+        if said is not None:
+            yield f"{name}: {said}"
 
 
 def _print(compared: RunComparison, out: Console) -> None:

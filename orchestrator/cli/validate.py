@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from orchestrator.application.events import Event, ScenarioForm, ScenarioValid
+from orchestrator.application.events import Event, PlanWarned, ScenarioForm, ScenarioValid
 from orchestrator.application.scenarios.validate import ValidationRequest, validate
 from orchestrator.cli.options import shared
 from orchestrator.cli.render import terminal
@@ -20,13 +20,17 @@ from results.wording import quantities
 def command(files: tuple[Path, ...], overrides: tuple[str, ...], reduced: bool) -> None:
     """Check scenario files and their reduced forms; print each fault with file, line and column.
 
+    Warnings of a plan are on standard error, as `plan` prints them, and change no exit status.
+
     \b
     orchestrator validate scenarios/*.yaml
     orchestrator validate mine.yaml --set flows.reno.congestion=vegas
     """
 
     def show(event: Event) -> None:
-        if isinstance(event, ScenarioValid):
+        if isinstance(event, PlanWarned):
+            terminal.line(f"{event.where}: warning: {event.message}", err=True)
+        elif isinstance(event, ScenarioValid):
             forms = ", ".join(_runs(form, reduced) for form in event.forms)
             terminal.line(f"{event.path}: valid, {forms}")
 

@@ -45,8 +45,8 @@ A bed that reads queues has :data:`READINGS`, too, and a guest :data:`KERNEL_WAR
 
 JUDGING_SOURCES = (
     "fidelity", "kinds/losses", "kinds/impairments.py", "intervals.py", "network",
-    "recording/capacity.py", "recording/plan.py", "recording/readings.py", "units.py",
-    "protocol/sampling_schedule.py",
+    "recording/capacity.py", "recording/plan.py", "recording/readings.py", "recording/verdicts.py",
+    "units.py", "protocol/sampling_schedule.py",
     "protocol/links/chosen.py", "protocol/links/frames.py", "protocol/links/netem.py",
     "protocol/links/qdisc.py", "protocol/reports/facts.py", "protocol/units.py",
     "kinds/jitter_tables.py",

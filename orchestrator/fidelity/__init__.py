@@ -14,22 +14,18 @@ from types import ModuleType
 
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.recording.model import Check, Verdict
+from orchestrator.recording.verdicts import verdict_of
 
 VERSION = 4
 """Version of the set of checks, for people. Raise it when a check is new or judges differently."""
 
 
 def judge(evidence: Evidence) -> tuple[Verdict, list[Check]]:
-    """Return the verdict and every check, in the order of the checks' modules.
-
-    Unfaithful: a check failed. Doubtful: none failed, but one could not be measured.
-    """
+    """Return the verdict and every check, in the order of the checks' modules."""
     checks: list[Check] = []
     for module in modules():
         checks += module.check(evidence)
-    if any(check.ok is False for check in checks):
-        return "unfaithful", checks
-    return ("doubtful" if any(check.ok is None for check in checks) else "faithful"), checks
+    return verdict_of(checks), checks
 
 
 @cache

@@ -10,6 +10,8 @@ from orchestrator.errors import MachineError, UsageError
 
 FILE_SIZE_FIX = "raise the limit on the size of files, which `ulimit -f` shows"
 
+OPEN_FILES_FIX = "raise the limit on open files, which `ulimit -n` shows"
+
 NO_FOLDER_FIX = "make its folder first, or name another place"
 
 FIXES = {
@@ -19,7 +21,7 @@ FIXES = {
     errno.EROFS: "its file system is read-only: name another place",
     errno.EACCES: "give this user access, or name another place",
     errno.EPERM: "give this user access, or name another place",
-    errno.EMFILE: "raise the limit on open files, which `ulimit -n` shows",
+    errno.EMFILE: OPEN_FILES_FIX,
     errno.ENFILE: "close other programs: the system has no free file descriptor",
     errno.ENOMEM: "end other programs, or raise the limit that `ulimit -v` shows",
     errno.EAGAIN: "end other programs, or raise the limit that `ulimit -u` shows",
@@ -40,12 +42,19 @@ def file_size_limit() -> str:
     return f"this process may write {soft} bytes to a file"
 
 
+def open_files_limit() -> str:
+    """Return what this process's limit on open files is, in words."""
+    soft, _hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return f"this process may have {soft} files open"
+
+
 def reason(error: OSError) -> str:
-    """Return what the system says, with the limit where a file would be too large."""
+    """Return what the system says, with the limit where a file is too large, or one too many."""
     if error.errno is None:
         return str(error)
     message = os.strerror(error.errno)  # libraries replace strerror by texts of their own
-    return f"{message}: {file_size_limit()}" if error.errno == errno.EFBIG else message
+    limit = {errno.EFBIG: file_size_limit, errno.EMFILE: open_files_limit}.get(error.errno)
+    return message if limit is None else f"{message}: {limit()}"
 
 
 def unwritable(what: object, error: OSError | MachineError) -> UsageError:

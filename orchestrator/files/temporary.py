@@ -105,9 +105,9 @@ def remove_with_retries(path: Path) -> None:
             return remove_tree(path)
         except OSError as error:
             if time.monotonic() > deadline:
-                raise MachineError(
-                    f"{path} cannot be removed: {error.strerror}", f"as root: rm -r {path}"
-                ) from error
+                own = error.errno == errno.EMFILE  # a limit of this process, not of its rights
+                fix = FIXES[errno.EMFILE] if own else f"as root: rm -r {path}"
+                raise MachineError(f"{path} cannot be removed: {reason(error)}", fix) from error
         # Whoever still creates files is no child of this process, and need not be known to it.
         time.sleep(_RETRY_PERIOD_S)
 

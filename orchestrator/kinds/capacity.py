@@ -43,7 +43,8 @@ class Capacity(Strict):
         default=None,
         description="file in mahimahi's format, relative to the scenario's folder. Each line is "
         "the millisecond of an opportunity to send 1504 bytes: IP packets, each with the 4 bytes "
-        "of a TUN device's header. It repeats",
+        "of a TUN device's header. It repeats. It has 64 MB, 30 days and 8000 lines of one "
+        "millisecond at most",
     )
     sha256: str | None = Field(
         default=None,

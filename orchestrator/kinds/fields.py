@@ -28,6 +28,11 @@ from orchestrator.kinds.congestion import Modules
 
 T = TypeVar("T")
 
+MAX_DELAY_S = 600
+
+MAX_NAME = 40
+"""The most characters of a name."""
+
 MAX_FLOWS = 10_000
 """The most flows of a scenario."""
 
@@ -93,8 +98,8 @@ def _above_zero(time_s: float) -> float:
 
 
 def _short(delay_s: float) -> float:
-    if delay_s > 600:
-        raise ValueError("a delay may be 600s at most")
+    if delay_s > MAX_DELAY_S:
+        raise ValueError(f"a delay may be {MAX_DELAY_S}s at most")
     return delay_s
 
 
@@ -105,8 +110,8 @@ def _period(period_s: float) -> float:
 
 
 def _slug(text: str) -> str:
-    if len(text) > 40:
-        raise ValueError("a name may have 40 characters at most")
+    if len(text) > MAX_NAME:
+        raise ValueError(f"a name may have {MAX_NAME} characters at most")
     if not (text.isascii() and text[:1].isalpha() and text.replace("-", "a").isidentifier()):
         raise ValueError(
             f"{units.shown(text)} is not a valid name: use a letter, "

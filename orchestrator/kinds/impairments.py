@@ -76,7 +76,7 @@ class Jitter(_ShortForm):
 
     spread: Time = Field(
         description="half the width of a uniform distribution, else the standard deviation; "
-        "0s is no jitter"
+        "0s is no jitter, and 2.147s is the most"
     )
     distribution: Literal["uniform", "normal", "pareto", "paretonormal"] = Field(
         default="uniform",

@@ -112,13 +112,16 @@ class TcpOptions(Strict):
         default=None, description="slow start after an idle timeout (RFC 2861); Linux: true"
     )
     rto_min: Annotated[Time, AfterValidator(_rto_min)] | None = Field(
-        default=None, description="minimum retransmission timeout; Linux: 200ms"
+        default=None,
+        description="minimum retransmission timeout, whole ms, 1ms to 60s; Linux: 200ms",
     )
     send_buffer: Buffer | None = Field(
-        default=None, description="limit of the send buffer, as the kernel counts"
+        default=None,
+        description="limit of the send buffer, as the kernel counts, 4096B to 2^31 - 1 bytes",
     )
     receive_buffer: Buffer | None = Field(
-        default=None, description="limit of the receive buffer, as the kernel counts"
+        default=None,
+        description="limit of the receive buffer, as the kernel counts, 4096B to 2^31 - 1 bytes",
     )
 
     def values(self) -> dict[str, Any]:

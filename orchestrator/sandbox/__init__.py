@@ -76,6 +76,7 @@ def guest_sandbox(
         MachineError: this machine lacks something that the sandbox needs.
     """
     limited.require_file_size(memory_bytes)
+    limited.require_open_files()
     with identity.allocate() as user:
         granted = _guest_access(paths, user)
         words = view.base_command(new_session=not terminal)

@@ -10,7 +10,7 @@ import resource
 from dataclasses import dataclass, replace
 
 from orchestrator.errors import MachineError
-from orchestrator.files.system_errors import FILE_SIZE_FIX
+from orchestrator.files.system_errors import FILE_SIZE_FIX, OPEN_FILES_FIX
 
 MIB = 2**20
 
@@ -24,6 +24,10 @@ GUEST_OVERHEAD_BYTES = 1024 * MIB
 """Address space beyond twice the guest's memory, for the kernel and libc. 0.3 GiB were measured."""
 
 OPEN_FILES = 16384
+
+GUEST_OPEN_FILES = 52
+"""What a guest needs at least: it opens the files of this machine that it reads. So many were enough
+for one flow and for 60 pairs of hosts; with fewer its programs lack libraries."""
 
 BUILD_MEMORY_BYTES = 4096 * MIB
 BUILD_PROCESSES = 512
@@ -107,6 +111,20 @@ def require_file_size(memory_bytes: int) -> None:
             f"a guest's memory is a file of {memory_bytes // MIB} MiB, and this process may write "
             f"{hard} bytes to a file",
             FILE_SIZE_FIX,
+        )
+
+
+def require_open_files() -> None:
+    """Require that this process's hard limit on open files admits a guest.
+
+    Raises:
+        MachineError: it is lower.
+    """
+    _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < GUEST_OPEN_FILES:
+        raise MachineError(
+            f"a guest needs {GUEST_OPEN_FILES} open files, and this process may have {hard}",
+            OPEN_FILES_FIX,
         )
 
 

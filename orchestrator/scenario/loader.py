@@ -22,6 +22,7 @@ from orchestrator.files.user_files import FileError
 from orchestrator.files.user_files import read as read_file
 from orchestrator.kinds.congestion import Modules
 from orchestrator.kinds.fields import Path, ValidationContext
+from orchestrator.repetitions import MAX_RUNS
 from orchestrator.scenario.checks import check
 from orchestrator.scenario.document import (
     Mapping,
@@ -38,7 +39,6 @@ from orchestrator.scenario.faults import faults_of
 from orchestrator.scenario.figures import figure_faults
 from orchestrator.scenario.model import Scenario
 from orchestrator.scenario.paths import PathSuggestions
-from orchestrator.scenario.repetitions import MAX_RUNS
 from orchestrator.scenario.variants import overrides as overriding
 from orchestrator.scenario.variants.matrix import Variant, VariantCounts, expand
 from orchestrator.scenario.variants.reduction import has_reduced, reduce, without_reduced

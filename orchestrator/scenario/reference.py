@@ -7,31 +7,52 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any
 
+from orchestrator.kinds.events import MAX_EVENT_TIMES
+from orchestrator.kinds.fields import MAX_DELAY_S, MAX_FLOWS, MAX_NAME, MAX_PAIRS
 from orchestrator.kinds.profiles import profiles
+from orchestrator.repetitions import MAX_RUNS
+from orchestrator.scenario.document import MAX_DIGITS
 from orchestrator.scenario.schema import json_schema
+from orchestrator.scenario.variants.matrix import MAX_VALUES
+from orchestrator.scenario.variants.overrides import MOST_PATHS
+from orchestrator.units import FREQUENCY_MAX, LIMIT_MAX, RATE_MAX_BPS, format_rate
 
 _FAMILIES = ("topology", "queue", "loss", "traffic", "event", "figure")
-_HEAD = """\
+_TEXT = """\
 # Reference of the scenario language
 
 `orchestrator schema --markdown` writes this page from the models; a test compares it with them.
 A value with a unit is written as text:
 
-| quantity | example | units |
-|---|---|---|
-| rate | `10mbit` | bit, kbit, mbit, gbit; kibit, mibit, gibit (powers of 1024), per second |
-| time | `20ms` | ns, us, ms, s, min, h |
-| size | `150kB` | B, kB, MB, GB, KiB, MiB, GiB |
-| frequency | `5/s` | /s, /min, /h |
-| queue limit | `100p` | p (packets), a size, a time at the link's rate, bdp, bdp(min) |
-| probability | `0.1%` | %, or a plain number such as 0.001 |
+| quantity | example | units | valid |
+|---|---|---|---|
+| rate | `10mbit` | bit, kbit, mbit, gbit; kibit, mibit, gibit (powers of 1024), per second | above 0, up to {rate} |
+| time | `20ms` | ns, us, ms, s, min, h | up to 720h, a delay of a link up to {delay_s}s, in whole ns |
+| size | `150kB` | B, kB, MB, GB, KiB, MiB, GiB | above 0, below 2^63 bytes, in whole bytes |
+| frequency | `5/s` | /s, /min, /h | above 0, up to {frequency}/s |
+| queue limit | `100p` | p (packets), a size, a time at the link's rate, bdp, bdp(min) | above 0, up to 10000bdp and {limit} packets or bytes |
+| probability | `0.1%` | %, or a plain number such as 0.001 | below 100%; 100%, too, where the value is *from 0 to 1* |
 
 Units of rates may have upper or lower case.
 `null` as the value of a key without a default means that the key is not given.
 So an axis of a matrix can have it: `flows.x.traffic.window: [null, 3p]`.
 A scenario file may have 4 000 000 bytes, and be nested 32 levels deep.
-A value of a link may be the same for both directions, or `{forward: ..., reverse: ...}`.
-"""
+A name has a letter, then letters, digits, `_` and `-`, {name} characters at most.
+A number has {digits} digits at most.
+A scenario may have {runs} runs and {flows} flows, and a topology {pairs} pairs of hosts.
+Events take effect {events} times at most.
+A combination of a matrix may set {paths} paths, and a matrix {values} values in all.
+A value of a link may be the same for both directions, or `{{forward: ..., reverse: ...}}`.
+"""  # noqa: E501 - rows of a table have no breaks
+_NUMBERS = {
+    "delay_s": MAX_DELAY_S, "frequency": FREQUENCY_MAX, "limit": LIMIT_MAX, "name": MAX_NAME,
+    "digits": MAX_DIGITS, "runs": MAX_RUNS, "flows": MAX_FLOWS, "pairs": MAX_PAIRS,
+    "events": MAX_EVENT_TIMES, "paths": MOST_PATHS, "values": MAX_VALUES,
+}  # fmt: skip
+_HEAD = _TEXT.format(
+    rate=format_rate(RATE_MAX_BPS),
+    **{name: f"{number:,}".replace(",", " ") for name, number in _NUMBERS.items()},
+)
 Schema = dict[str, Any]
 _COLUMNS = 100
 _NO_BREAK = "\0"

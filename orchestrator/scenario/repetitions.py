@@ -16,10 +16,9 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from orchestrator.kinds.fields import Probability, Slug, Strict
-from orchestrator.repetitions import RepetitionRule
+from orchestrator.repetitions import MAX_RUNS, RepetitionRule
 from orchestrator.units import shown
 
-MAX_RUNS = 10_000
 LEAST, MOST = 5, 50
 
 

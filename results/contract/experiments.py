@@ -46,7 +46,9 @@ class Experiment(ResponseModel):
     axes: list[ListedAxis]
     variants: int
     runs: int
-    failed: int = Field(description="number of runs that failed or were interrupted")
+    failed: int = Field(
+        description="number of runs that failed or were interrupted and that no other one replaces"
+    )
     unfaithful: int
     link_model: int = Field(description="version of the emulated links")
     backend: str

@@ -88,6 +88,11 @@ class Experiment:
         ids = {row.id for row in newest.values()}
         return [row for row in self.rows if row.id in ids]
 
+    def standing(self) -> list[RunRow]:
+        """Return its runs without failed and interrupted attempts that another run replaces."""
+        ids = {row.id for rows in self.variants().values() for row in standing(rows)}
+        return [row for row in self.rows if row.id in ids]
+
     @property
     def running(self) -> bool:
         """Tell whether a run of it is in progress."""
@@ -119,6 +124,21 @@ class Experiment:
         self.rows.append(row)
         self.modules.update(modules)
         self.kernel = self.kernel or kernel
+
+
+def standing(rows: Sequence[RunRow]) -> list[RunRow]:
+    """Return the runs of a variant without failed and interrupted ones that another replaces.
+
+    A run of the same repetition that ended well replaces them, as ``run --resume`` makes it. So
+    does one in progress. Of several that did not end well the newest stands. ``rows`` are oldest
+    first.
+    """
+    last: dict[tuple[int, int], RunRow] = {}
+    for row in rows:
+        place = row.repetition, row.seed
+        if place not in last or last[place].status != "ok" or row.status == "ok":
+            last[place] = row
+    return [row for row in rows if row.status == "ok" or row is last[row.repetition, row.seed]]
 
 
 def experiments(store: Store, name: str | None = None) -> list[Experiment]:

@@ -21,7 +21,8 @@ SENTENCES = {
 class LeftOut:
     """Numbers of runs of one variant by reason.
 
-    Interrupted runs are among those that ``failed``. ``identical`` counts the runs that are
+    Interrupted runs are among those that ``failed``. A repetition that was made again and ended
+    well is not. ``identical`` counts the runs that are
     bit-identical to another one, which the means have.
     """
 

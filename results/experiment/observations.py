@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from orchestrator.errors import UsageError
 from orchestrator.suggestions import suggest
-from results.experiment.experiments import Experiment
+from results.experiment.experiments import Experiment, standing
 from results.experiment.left_out import LeftOut
 from results.experiment.values import (
     RunValues,
@@ -214,8 +214,7 @@ def _group(rows: Sequence[RunRow]) -> VariantValues:
     for row in rows:
         if row.status == "ok":
             newest[row.repetition, row.seed] = row
-        else:
-            group.left_out.failed += row.status != "running"
+    group.left_out.failed = sum(row.failed for row in standing(rows))
     digests: set[str | None] = set()
     for row in sorted(newest.values(), key=lambda row: row.repetition):
         if row.verdict == "unfaithful":

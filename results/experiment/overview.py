@@ -37,7 +37,7 @@ def document(experiment: Experiment) -> dict[str, Any]:
         ],
         "variants": len(experiment.variants()),
         "runs": len(rows),
-        "failed": sum(row.status in ("failed", "interrupted") for row in rows),
+        "failed": sum(row.failed for row in experiment.standing()),
         "unfaithful": sum(row.verdict == "unfaithful" for row in rows),
         "link_model": experiment.newest.link_model,
         "backend": experiment.newest.backend,

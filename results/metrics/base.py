@@ -4,7 +4,8 @@ A metric is a function of the run's data, the indices of its subjects (flows or 
 of time. At the scope of a flow or link it is called with one index. At the scope of the run it is
 called with all flows, or with a queue of each bottleneck link. That is the forward queue, unless
 data cross the link in reverse only. A metric returns None where the samples do not give the value.
-Values that are not finite become None, too. Wall time is not available here.
+Values that are not finite, or that the metric cannot have, become None, too. Wall time is not
+available here.
 
 A metric also declares its title, its format and its columns. Text output, pages, comparisons and
 exports take these declarations from the registry.
@@ -72,9 +73,10 @@ class Metric:
     that a drift within the span can be seen in them. ``counts`` tells that all values are integers,
     as the function's annotation says. ``finished`` names the metrics that count the cases that
     ended by the end of the run, and all cases, where only ended cases have a value; else it is
-    empty. ``most`` is the largest value that it can have, None without a limit. ``columns`` are
-    those of the scope. A metric without columns appears where all metrics do: in ``show``, in
-    comparisons, in the run page's list of all metrics, in JSON and in exports.
+    empty. ``least`` and ``most`` are the smallest and the largest value that it can have, None
+    without a limit. ``columns`` are those of the scope. A metric without columns appears where all
+    metrics do: in ``show``, in comparisons, in the run page's list of all metrics, in JSON and in
+    exports.
     """
 
     name: str
@@ -88,15 +90,33 @@ class Metric:
     averages: bool = False
     counts: bool = False
     finished: tuple[()] | tuple[str, str] = ()
+    least: float | None = 0.0
     most: float | None = None
     columns: tuple[TableColumn, ...] = ()
 
     def can_be(self, value: float) -> bool:
-        """Tell whether a value is possible: 0 to ``most``, or any.
+        """Tell whether a value is possible: ``least`` to ``most``."""
+        if self.least is not None and value < self.least:
+            return False
+        return self.most is None or value <= self.most + _ROUNDING
 
-        Rates and counts are growths of the kernel's counters, which may report anything.
+    @property
+    def range(self) -> str:
+        """The possible values in words; empty without a limit."""
+        if self.least is None:
+            return "" if self.most is None else f"at most {self.most:g}"
+        return f"at least {self.least:g}" + (
+            "" if self.most is None else f", at most {self.most:g}"
+        )
+
+    def possible(self, value: Number | None) -> Number | None:
+        """Return a computed value, None for one that is not finite or not possible.
+
+        A kernel may report anything, so a counter that goes back would give a negative rate.
         """
-        return self.most is None or 0 <= value <= self.most + _ROUNDING
+        if value is None or not math.isfinite(value) or not self.can_be(value):
+            return None
+        return value
 
 
 _ROUNDING = 1e-9
@@ -116,6 +136,7 @@ def metric(
     shown_as: Format | None = None,
     averages: bool = False,
     finished: tuple[()] | tuple[str, str] = (),
+    least: float | None = 0.0,
     most: float | None = None,
     columns: Sequence[TableColumn] = (),
 ) -> Callable[[Function], Function]:
@@ -146,6 +167,7 @@ def metric(
                 averages=averages,
                 counts=function.__annotations__.get("return") == "int | None",
                 finished=finished,
+                least=least,
                 most=most,
                 columns=tuple(one for one in columns if SCOPE_OF[one.table] == scope),
             )  # fmt: skip
@@ -226,7 +248,7 @@ def _compute_span(data: RunData, span: Span) -> WindowMetrics:
 
     def values(scope: Scope, chosen: dict[str, list[int]]) -> Values:
         return {
-            entry.name: _finite(entry.function(data, chosen[entry.subject], span))
+            entry.name: entry.possible(entry.function(data, chosen[entry.subject], span))
             if span.length_s > 0 and chosen[entry.subject]
             else None
             for entry in METRICS.values()
@@ -256,7 +278,7 @@ def in_parts(
     data = RegularRun.of(data)
     edges = np.linspace(span.from_s, span.to_s, number + 1).tolist()
     values = [
-        _finite(of_metric.function(data, chosen, Span(*edge)))
+        of_metric.possible(of_metric.function(data, chosen, Span(*edge)))
         if chosen and span.length_s > 0
         else None
         for edge in pairwise(edges)
@@ -300,10 +322,6 @@ def of_channel(data: RunData, link: int, role: str) -> list[int]:
         for index, queue in enumerate(data.queues)
         if queue.role == role and channel(queue) == name
     ]
-
-
-def _finite(value: Number | None) -> Number | None:
-    return value if value is not None and math.isfinite(value) else None
 
 
 def edge_ns(time_s: float) -> int:

@@ -39,7 +39,13 @@ def listed_losses_packets(data: RunData, links: Sequence[int], span: Span) -> in
     return _listed(data, links[0], span)
 
 
-@metric("impairment_losses_packets", unit="packets", subject="link", scopes=("link",))
+@metric(
+    "impairment_losses_packets",
+    unit="packets",
+    least=None,  # a difference of counters that are read one after the other
+    subject="link",
+    scopes=("link",),
+)
 def impairment_losses_packets(data: RunData, links: Sequence[int], span: Span) -> int | None:
     """Packets that were lost behind the queue by chance, as netem counts its drops.
 

@@ -44,6 +44,7 @@ def flow_loss_ratio(data: RunData, flows: Sequence[int], span: Span) -> float | 
 @metric(
     "loss_ratio",
     unit="1",
+    most=1.0,
     subject="link",
     scopes=("run", "link"),
     shown_as="percent",

@@ -108,7 +108,13 @@ def rtt_max(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     return int(rtts.us.max()) / 1e6 if len(rtts.us) else None
 
 
-@metric("queueing_delay_mean_s", unit="s", subject="flow", scopes=("flow",))
+@metric(
+    "queueing_delay_mean_s",
+    unit="s",
+    least=None,  # an event may make the path shorter than it was at the start
+    subject="flow",
+    scopes=("flow",),
+)
 def queueing_delay_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     """Mean RTT less the base RTT of the scenario: queueing and what larger packets take to be sent.
 

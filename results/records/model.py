@@ -120,6 +120,11 @@ class RunRow(RunIdentity):
     verdict: Annotated[Verdict | None, COMPARED]
 
     @property
+    def failed(self) -> bool:
+        """Tell whether the run ended, and not well."""
+        return self.status in ("failed", "interrupted")
+
+    @property
     def counts(self) -> bool:
         """Tell whether means have the run: it ended ok, and is faithful or doubtful."""
         return self.status == "ok" and self.verdict != "unfaithful"

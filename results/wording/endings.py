@@ -3,14 +3,40 @@
 from __future__ import annotations
 
 import errno
+from collections import Counter
+from collections.abc import Sequence
 
 from orchestrator.protocol.reports.outcomes import ENDED
 from orchestrator.recording.model import FlowRecord
+from results.wording import quantities
 
 
 def ended_early(flow: FlowRecord) -> bool:
     """Tell whether a connection of the flow failed."""
     return flow.outcome != ENDED
+
+
+MOST_ENDINGS = 5
+"""Ways in which flows of a variant ended that a line names."""
+
+
+def failures(runs: Sequence[Sequence[FlowRecord]]) -> str | None:
+    """Return in how many runs which flows failed and how, None where none did.
+
+    Such as ``connections failed in 2 of 5 runs: a timed_out in 2, b reset in 1``. ``runs`` has the
+    flows of each run.
+    """
+    counts = Counter(
+        (flow.name, flow.outcome) for flows in runs for flow in flows if ended_early(flow)
+    )
+    if not counts:
+        return None
+    number = sum(any(map(ended_early, flows)) for flows in runs)
+    named = [f"{name} {outcome} in {count}" for (name, outcome), count in counts.items()]
+    more = len(named) - MOST_ENDINGS
+    rest = [f"and {more} more"] if more > 0 else []
+    listed = ", ".join([*named[:MOST_ENDINGS], *rest])
+    return f"connections failed in {number} of {quantities.plural(len(runs), 'run')}: {listed}"
 
 
 def ending(flow: FlowRecord) -> str:

@@ -225,4 +225,8 @@ def whole() -> Recording:
             ],
             SOJOURN_DTYPE,
         ),
+        checks=[
+            Check("base_rtt", "s", 0.1, 0.1002, 0.001, True),
+            Check("congestion_control", "", "reno", "reno", None, True),
+        ],
     )

@@ -66,7 +66,7 @@ def experiment_line(
 ) -> ExperimentLine:
     """Return what the list shows of an experiment."""
     rows, grid = experiment.rows, overview.grid(experiment)
-    states = Counter(overview.state(row) for row in rows)
+    states = Counter(overview.state(row) for row in experiment.standing())
     most_variants, most_repetitions = MOST_CELLS
     of_runs = [remarks[row.id] for row in rows if row.id in remarks]
     return ExperimentLine(

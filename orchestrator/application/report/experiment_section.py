@@ -15,9 +15,10 @@ from results.experiment.model import Comparison, Crossing, Summary
 from results.experiment.observations import ValueSelection
 from results.experiment.summary import summarise
 from results.figures import _labels
+from results.matrix.axes import key
 from results.report import LabelledValue, Picture, Section, Table
 from results.statistics.drift import PARTS
-from results.wording import quantities, summary_tables, variant_names
+from results.wording import endings, quantities, summary_tables, variant_names
 from results.wording.check_words import check_words
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def section(store: Store, experiment: Experiment, selection: ReportSelection) ->
         network=list(_network(last)),
         setup=list(section_tables.flows(last.flows, last.entries)),
         results=[*figures, *_tables(summary, experiment, metrics, selection)],
-        notes=[*_notes(summary), *not_drawn],
+        notes=[*_notes(summary), *_failures(store, rows), *not_drawn],
         methods=list(_methods(summary, metrics)),
         trust=[_fidelity(store, rows)],
         provenance=list(_provenance(experiment, rows)),
@@ -132,8 +133,8 @@ def _compared(summary: Summary) -> Iterator[str]:
     undecided: list[str] = []
     groups: dict[tuple[str, str | None, str | None, str, str], list[Comparison]] = {}
     for difference in summary.differences:
-        key = (difference.metric, difference.axis, difference.flow, difference.a, difference.b)
-        groups.setdefault(key, []).append(difference)
+        compared = (difference.metric, difference.axis, difference.flow, difference.a, difference.b)
+        groups.setdefault(compared, []).append(difference)
     names = {axis.path: _labels.axis_words(axis) for axis in summary.axes}
     units = summary_tables.units_of(summary)
     for (metric, axis, _flow, a, b), group in groups.items():
@@ -187,8 +188,8 @@ def _turns(summary: Summary) -> Iterator[str]:
     groups: dict[tuple[str, str, str, str], list[Crossing]] = {}
     for crossing in summary.crossings:
         if crossing.mean is not None and 2 * crossing.n > crossing.of:
-            key = (crossing.metric, crossing.axis, crossing.a, crossing.b)
-            groups.setdefault(key, []).append(crossing)
+            turned = (crossing.metric, crossing.axis, crossing.a, crossing.b)
+            groups.setdefault(turned, []).append(crossing)
     for (metric, path, a, b), crossings in groups.items():
         unit = summary_tables.fixed(axes[path].unit or "1")
         if len(crossings) == 1:
@@ -215,6 +216,19 @@ def _notes(summary: Summary) -> Iterator[str]:
     known = re.compile("|".join(rf"\b{re.escape(name)}\b" for name in sorted(names)) or r"(?!)")
     for note in summary_tables.notes(section_tables.in_words(summary)):
         yield _sentence(known.sub(lambda match: _labels.in_sentence(match[0]), note))
+
+
+def _failures(store: Store, rows: Sequence[RunRow]) -> Iterator[str]:
+    """Yield a sentence for each variant in which the network ended flows."""
+    by_variant: dict[str, list[RunRow]] = {}
+    for row in rows:
+        if row.counts:
+            by_variant.setdefault(key(dict(row.variant)), []).append(row)
+    for of_variant in by_variant.values():
+        said = endings.failures([store.load(row.id).flows for row in of_variant])
+        if said is not None:
+            values = _labels.variant_words(of_variant[0].variant)
+            yield _sentence(f"with {values}, {said}" if values else said)
 
 
 def _sentence(note: str) -> str:

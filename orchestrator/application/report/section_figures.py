@@ -82,7 +82,7 @@ class ReportSelection:
         return shlex.join([*words, form])
 
     def rows(self, experiment: Experiment) -> list[RunRow]:
-        """Return the runs whose variants fit.
+        """Return the runs whose variants fit, without those that another one replaces.
 
         Raises:
             UsageError: a condition is not valid.
@@ -92,7 +92,7 @@ class ReportSelection:
             keeps = [of_variants(text, there) for text in self.where]
         except ValueError as error:
             raise UsageError(f"where: {error}") from None
-        return [row for row in experiment.rows if all(keep(row.variant) for keep in keeps)]
+        return [row for row in experiment.standing() if all(keep(row.variant) for keep in keeps)]
 
 
 def pictures(

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from orchestrator.application.events import Listener, ScenarioForm, ScenarioValid
+from orchestrator.application.events import Listener, PlanWarned, ScenarioForm, ScenarioValid
 from orchestrator.application.scenarios import drawable
 from orchestrator.errors import Fault, ScenarioError, UsageError
+from orchestrator.planning.description import Plan
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
 
@@ -25,6 +26,8 @@ class ValidationRequest:
 def validate(request: ValidationRequest, listener: Listener) -> None:
     """Check all files, each in both of its forms; tell the listener which of them are valid.
 
+    It is told of the plan's warnings, too: of the reduced form only if no other one is meant.
+
     Raises:
         ScenarioError: with the faults of all files.
         UsageError: a file has no reduced form, and only that is asked for.
@@ -32,10 +35,15 @@ def validate(request: ValidationRequest, listener: Listener) -> None:
     faults: list[Fault] = []
     for file in request.files:
         forms: list[ScenarioForm] = []
+        warnings: list[Fault] = []
         own_faults: dict[Fault, None] = {}  # in order, and each once; a list would take minutes
         for reduced in (True,) if request.reduced else (False, True):
             try:
-                forms += _form(file, request, reduced)
+                planned = _planned(file, request, reduced)
+                if planned is not None:
+                    forms.append(ScenarioForm(len(planned.runs), planned.counts, reduced))
+                    # A reduced form is only to try the scenario, so its values give no advice.
+                    warnings += planned.warnings if reduced == request.reduced else []
             except ScenarioError as error:
                 word = "in its reduced form: " if reduced and not request.reduced else ""
                 new = [fault for fault in error.faults if fault not in own_faults]
@@ -44,13 +52,15 @@ def validate(request: ValidationRequest, listener: Listener) -> None:
                 )
         faults += own_faults
         if not own_faults:
+            for warning in warnings:
+                listener(PlanWarned(warning.where, warning.message))
             listener(ScenarioValid(file, forms))
     if faults:
         raise ScenarioError(faults)
 
 
-def _form(file: Path, request: ValidationRequest, reduced: bool) -> list[ScenarioForm]:
-    """Return a form of a scenario; nothing when it has no reduced form and need not have one.
+def _planned(file: Path, request: ValidationRequest, reduced: bool) -> Plan | None:
+    """Plan a form of a scenario; return None when it has no reduced form and need not have one.
 
     Raises:
         ScenarioError: the form is not valid.
@@ -65,5 +75,5 @@ def _form(file: Path, request: ValidationRequest, reduced: bool) -> list[Scenari
     except UsageError:
         if request.reduced:
             raise
-        return []
-    return [ScenarioForm(len(planned.runs), planned.counts, reduced)]
+        return None
+    return planned

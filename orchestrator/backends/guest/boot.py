@@ -99,6 +99,7 @@ def run_guest(
         MachineError: it cannot be confined here.
     """
     limits.require_file_size(boot.memory_bytes)
+    limits.require_open_files()
     folder = context.folder
     bed_bundle.write(paths.input)
     monitor = ProgressMonitor(

@@ -20,7 +20,9 @@ _MOST_TARGET_US = 4_294_000  # the kernel reports it as 32 bits of nanoseconds
 class PieFields(Strict):
     """The parameters of RFC 8033 section 4, with its defaults."""
 
-    target: Duration = Field(default=0.015, description="the queueing delay to keep")
+    target: Duration = Field(
+        default=0.015, description="the queueing delay to keep, at most 4294ms"
+    )
     tupdate: Duration = Field(
         default=0.015,
         description="period of updates of the drop probability. The kernel rounds it up to whole "

@@ -33,12 +33,13 @@ class Fq(QueueSpec):
     )
     quantum: Quantum | None = Field(
         default=None,
-        description="bytes that a flow may send in its turn; 2 full-size frames by default",
+        description="bytes that a flow may send in its turn, 256B to 1MiB; 2 full-size frames by "
+        "default",
     )
     initial_quantum: Quantum | None = Field(
         default=None,
-        description="bytes that a new flow may send in its first turn; 10 full-size frames by "
-        "default",
+        description="bytes that a new flow may send in its first turn, 256B to 1MiB; 10 full-size "
+        "frames by default",
     )
 
     def qdisc(self, sized: SizedLimit) -> Qdisc:

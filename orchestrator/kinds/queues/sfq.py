@@ -43,11 +43,13 @@ class Sfq(QueueSpec):
     )
     quantum: Quantum | None = Field(
         default=None,
-        description="bytes that a flow may send in its turn; a full-size frame by default",
+        description="bytes that a flow may send in its turn, 256B to 1MiB; a full-size frame by "
+        "default",
     )
     perturb: Time = Field(
         default=0.0,
-        description="period in whole seconds after which flows are hashed again; 0s: never",
+        description="period in whole seconds, up to 99 days, after which flows are hashed again; "
+        "0s: never",
     )
     headdrop: bool = Field(
         default=False, description="drop a flow's oldest packet instead of its newest"

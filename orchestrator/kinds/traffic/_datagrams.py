@@ -44,7 +44,7 @@ class Datagrams(Strict):
     packet_size: Annotated[Size, AfterValidator(_packet)] = Field(
         default=DEFAULT_MTU_BYTES,
         description="size of each IP packet with its headers, from 44B to the smallest MTU of "
-        "the flow's path",
+        "the flow's path, at most 9216B",
     )
     size_bytes: Size | None = Field(
         default=None,

@@ -56,6 +56,7 @@ class Windowed(Strict):
     window: Window | None = Field(
         default=None,
         description="the largest window that the receiver of the data advertises, such as 64p "
-        "(full segments) or 64kB; unlimited when not given. Below 64 KiB Linux rounds it down to "
-        "full segments. For a window of less than two, the sender splits them",
+        "(full segments) or 64kB, 1p or 1152B to 256MiB; unlimited when not given. Below 64 KiB "
+        "Linux rounds it down to full segments. For a window of less than two, the sender splits "
+        "them",
     )

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from orchestrator.errors import Fault
+from orchestrator.repetitions import MAX_RUNS
 from orchestrator.scenario.document import Entry, Mapping, Mark, Node, Scalar, Sequence, plain
 from orchestrator.scenario.model import Scenario
-from orchestrator.scenario.repetitions import MAX_RUNS
 from orchestrator.suggestions import suggest
 from orchestrator.units import listed, shown
 

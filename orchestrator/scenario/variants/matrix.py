@@ -20,9 +20,9 @@ from collections.abc import Sequence as SequenceABC
 from dataclasses import dataclass, field, replace
 
 from orchestrator.errors import Fault, ScenarioError
+from orchestrator.repetitions import MAX_RUNS
 from orchestrator.scenario.document import Mapping, Mark, Node, Sequence, find, plain
 from orchestrator.scenario.paths import PathSuggestions
-from orchestrator.scenario.repetitions import MAX_RUNS
 from orchestrator.scenario.variants.axes import (
     Axis,
     AxisValue,

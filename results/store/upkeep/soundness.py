@@ -19,6 +19,8 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.files.inflating import inflated
 from orchestrator.files.scenario_files import ResolvedScenario
 from orchestrator.recording import ranges
+from orchestrator.recording.verdicts import verdict_of
+from orchestrator.repetitions import MAX_RUNS
 from results.metrics import METRICS
 from results.metrics.base import Scope
 from results.records import typed
@@ -183,6 +185,8 @@ def _require_run(run: StoredRun) -> None:
         raise _Unsound(f"runs: a duration of {row.duration_s} s and a warm-up of {row.warmup_s} s")
     if not (row.experiment and row.scenario and row.backend):
         raise _Unsound("runs: a name is empty")
+    if not row.repetition < MAX_RUNS:
+        raise _Unsound(f"runs: repetition is {row.repetition}; 0 to {MAX_RUNS - 1} is valid")
     for moment in (row.started_utc, row.finished_utc):
         if moment is not None and not database.is_moment(moment):
             raise _Unsound(f"runs: {moment!r:.50} is no time")
@@ -216,9 +220,14 @@ def _require_rows(connection: sqlite3.Connection, run: StoredRun) -> None:
     _require_queues(run)
     _require_counted(connection, run)
     _ = run.entries, run.evidence, run.files
-    for judgement in run.judgements:
+    for number, judgement in enumerate(run.judgements):
         for check in judgement.checks:
             _require_fields(vars(check), f"checks: {check.name:.50}:")
+        if judgement.verdict != (verdict := verdict_of(judgement.checks)):
+            raise _Unsound(
+                f"judgements: number {number} is {judgement.verdict}, but its checks make the run "
+                f"{verdict}"
+            )
     for key, value in run.provenance.items():
         if len(key) > MOST_NAME or not isinstance(value, _PROVENANCE.get(key, object)):
             raise _Unsound(f"provenance: {key!r:.50} has another form")
@@ -325,7 +334,9 @@ def _require_metrics(run: StoredRun) -> None:
         )
         registered = METRICS.get((name, scope))
         if value is not None and registered is not None and not registered.can_be(value):
-            raise _Unsound(f"metrics: {name} is {value!r:.50}, which it cannot be")
+            raise _Unsound(
+                f"metrics: {name} is {value!r:.50}, which it cannot be; {registered.range} is valid"
+            )
     run.metrics()
 
 

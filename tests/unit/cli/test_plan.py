@@ -137,6 +137,16 @@ def test_a_rule_for_repetitions_is_said(tmp_path: Path) -> None:
     assert json.loads(orchestrator("plan", QUICKSTART, "--json").stdout)["repetition_rule"] is None
 
 
+def test_validate_warns_as_plan_does_and_its_status_stays() -> None:
+    small = ("--set", "topology.bottleneck.queue.limit=3p")
+    result, planned = (orchestrator(name, QUICKSTART, *small) for name in ("validate", "plan"))
+    assert result.exit_code == 0
+    assert result.stdout == f"{QUICKSTART}: valid, 1 run\n"
+    assert "warning: the queue of bottleneck:forward holds 3 full-size packets" in result.stderr
+    assert result.stderr == planned.stderr
+    assert not orchestrator("validate", QUICKSTART).stderr
+
+
 def test_warnings_are_on_standard_error_and_in_the_json() -> None:
     small = ("--set", "topology.bottleneck.queue.limit=3p")
     result = orchestrator("plan", QUICKSTART, *small, "--json")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import resource
+
 import pytest
 
 from orchestrator.errors import MachineError, UsageError
@@ -31,6 +34,12 @@ def test_a_file_that_cannot_be_written_is_named_with_the_fix(
     found = unwritable("x.csv", error)
     assert isinstance(found, UsageError)
     assert str(found) == said
+
+
+def test_the_limit_on_open_files_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(resource, "getrlimit", lambda _kind: (12, 4096))
+    said = "Too many open files: this process may have 12 files open"
+    assert reason(OSError(errno.EMFILE, "")) == said
 
 
 def test_a_limit_of_the_file_system_is_none_of_the_process() -> None:

@@ -160,6 +160,22 @@ def test_a_file_limit_below_a_guests_memory_is_refused_before_it_boots(
     limits.require_file_size(512 * MIB)  # the sandbox raises its own soft limit
 
 
+def test_a_limit_on_open_files_below_a_guests_need_is_refused_before_it_boots(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    limits.require_open_files()
+    monkeypatch.setattr(resource, "getrlimit", lambda _kind: (40, 40))
+    with pytest.raises(MachineError) as refused:
+        limits.require_open_files()
+    assert str(refused.value).splitlines() == [
+        "a guest needs 128 open files, and this process may have 40",
+        "  fix: raise the limit on open files, which `ulimit -n` shows",
+    ]
+    for hard in (128, resource.RLIM_INFINITY):
+        monkeypatch.setattr(resource, "getrlimit", lambda _kind, hard=hard: (40, hard))
+        limits.require_open_files()  # the sandbox raises its own soft limit
+
+
 def test_the_launcher_lowers_limits_and_becomes_the_command() -> None:
     code = "import resource as r; print(r.getrlimit(r.RLIMIT_NOFILE), r.getrlimit(r.RLIMIT_CORE))"
     words = [sys.executable, launcher.__file__, "nofile=64", "core=0", "fixed=1", "--"]

@@ -38,3 +38,16 @@ def test_links_lead_to_headings() -> None:
     }
     targets = {part.split(")")[0] for part in text.split("](#")[1:]}
     assert targets <= headings, targets - headings
+
+
+def test_bounds_that_validation_enforces_are_stated() -> None:
+    text = markdown()
+    for bound in (
+        "a delay of a link up to 600s", "up to 720h", "up to 100gbit", "up to 100 000/s",
+        "10000bdp and 4 294 967 295 packets or bytes", "`-`, 40 characters at most",
+        "10 000 runs and 10 000 flows", "1 000 pairs of hosts", "100 000 times", "40 digits",
+        "may set 1 000 paths", "10 000 000 values", "2.147s is the most", "at most 4294ms",
+        "256B to 1MiB", "up to 99 days", "1p or 1152B to 256MiB", "4096B to 2^31 - 1 bytes",
+        "64 MB, 30 days and 8000 lines", "1ms to 60s",
+    ):  # fmt: skip
+        assert bound in text

@@ -93,8 +93,11 @@ def test_values_are_those_of_the_samples(store: Store) -> None:
 
 
 def test_checks_may_hold_words_and_gaps(store: Store) -> None:
-    (run,) = run_document.of_ids(store, [finished(store)])["runs"]
-    assert run["fidelity"]["verdict"] == "faithful"
+    made = recording(verdict="doubtful")
+    run_id = store.begin(head())
+    store.finish(run_id, made, 1.0)
+    (run,) = run_document.of_ids(store, [run_id])["runs"]
+    assert run["fidelity"]["verdict"] == "doubtful"
     assert run["fidelity"]["checks"][1:] == [
         {
             "name": "congestion_control",

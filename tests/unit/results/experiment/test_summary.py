@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from scipy import stats
 
 from orchestrator.errors import UsageError
 from orchestrator.repetitions import RepetitionRule
+from results.experiment import overview
 from results.experiment.experiments import find
 from results.experiment.observations import ValueSelection
 from results.experiment.summary import summarise
@@ -23,6 +25,7 @@ from results.statistics.estimates import estimate
 from results.store.store import Store
 from tests.support.experiments import make
 from tests.support.recordings import head
+from web.views import run_view
 
 LIMIT, CONTROL = "topology.bottleneck.queue.limit", "flows.a.congestion"
 
@@ -74,7 +77,8 @@ def test_a_row_for_each_variant_and_entry(store: Store) -> None:
 
 def test_runs_that_do_not_count_are_counted(store: Store) -> None:
     make(store, two)
-    store.fail(store.begin(head(experiment="trial", experiment_sha256="e1", variant={})), "hung")
+    of_trial = {"experiment": "trial", "experiment_sha256": "e1", "variant": {}}
+    store.fail(store.begin(head(**of_trial, repetition=9, seed=10)), "hung")
     make(store, lambda _v, _r: {"a": 9e9}, repetitions=1, verdict="unfaithful", repetition=7)
     (run,) = make(store, lambda v, r: two(v, r + 3), repetitions=1, repetition=3, seed=4)
     document = summary(store)
@@ -82,6 +86,27 @@ def test_runs_that_do_not_count_are_counted(store: Store) -> None:
     assert found["left_out"] == {"unfaithful": 1, "failed": 1, "identical": 0}
     assert found["n"] == 5  # repetition 3 was run again: the newest counts
     assert run in found["metrics"]["goodput_bps"]["runs"]
+
+
+def test_an_attempt_that_ended_well_stands_in_the_place_of_those_that_did_not(
+    store: Store,
+) -> None:
+    known = {"experiment": "trial", "experiment_sha256": "e1", "variant": {}}
+    for repetition in (0, 0, 1, 7):
+        broken = store.begin(head(**known, repetition=repetition, seed=repetition + 1))
+        store.fail(broken, "interrupted by the user", "interrupted")
+    make(store, lambda _v, r: {"a": 1e6 + r}, repetitions=2)
+    found = row(summary(store), "a")
+    assert (found["n"], found["left_out"]["failed"]) == (2, 1)  # repetition 7 is missing
+    trial, _others = find(store, "trial")
+    assert overview.document(trial)["failed"] == 1
+    assert [row.repetition for row in trial.standing()] == [7, 0, 1]
+    shown = run_view.experiment_line(trial, {}, datetime.now(UTC))
+    assert shown.states == "2 faithful, 1 failed"
+    again = store.begin(head(**known, repetition=7, seed=8))
+    assert summary(store)["rows"][0]["left_out"]["failed"] == 0  # it is being made again
+    store.fail(again, "hung")
+    assert summary(store)["rows"][0]["left_out"]["failed"] == 1
 
 
 def test_repetitions_that_are_equal_to_the_bit_are_one_observation(store: Store) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import NotAStoreError, StoreError, UsageError
+from orchestrator.recording.model import Check
+from orchestrator.recording.verdicts import verdict_of
 from results.documents import run_document
 from results.schema import database
 from results.schema.database import newest
@@ -31,8 +33,10 @@ def source(tmp_path: Path) -> Path:
     path = restore(tmp_path / "source.db")
     with Store(path) as store:
         run_id = next(row.id for row in store.list_runs() if row.status == "ok")
-        for verdict in ("doubtful", "faithful"):
-            store.add_judgement(run_id, Judgement(verdict, [], "later", database.utc_now()))
+        unknown = Check("base_rtt", "s", 0.1, None, 0.001, None)
+        for checks in ([unknown], []):
+            later = Judgement(verdict_of(checks), checks, "later", database.utc_now())
+            store.add_judgement(run_id, later)
     return path
 
 

@@ -25,6 +25,7 @@ from orchestrator.recording.model import (
     SOJOURN_DTYPE,
     TCP_DTYPE,
     TRANSFER_DTYPE,
+    Check,
 )
 from orchestrator.repetitions import RepetitionRule
 from results.documents import run_document
@@ -41,6 +42,7 @@ from results.store import store as store_module
 from results.store import writing
 from results.store.parts import checksum, integrity, notes
 from results.store.parts.checksum import ROW_TABLES, Checksum
+from results.store.parts.judgements import Judgement
 from results.store.store import Store
 from results.store.upkeep import housekeeping
 from results.store.upkeep.merging import merge
@@ -218,6 +220,47 @@ def test_samples_of_no_flow_and_long_after_the_end_are_refused(
     assert reason in said
 
 
+def test_a_later_verdict_that_its_checks_contradict_is_refused(tmp_path: Path, sound: Path) -> None:
+    failed = Check("base_rtt", "s", 0.1, 0.2, 0.001, ok=False)
+    with Store(sound) as store:
+        chosen = next(row.id for row in store.list_runs() if row.status == "ok")
+        later = Judgement("faithful", [failed], "later", database.utc_now())
+        store.add_judgement(chosen, later)
+    (merged,) = merge(tmp_path / "target.db", [sound])
+    assert merged.refused == {
+        chosen: "judgements: number 1 is faithful, but its checks make the run unfaithful"
+    }
+    assert len(merged.taken) == 3
+
+
+SIGNED = {
+    "one_way_delay_mean_s", "one_way_delay_min_s", "one_way_delay_max_s", "queueing_delay_mean_s",
+    "fct_mean_s", "fct_p50_s", "fct_p95_s", "fct_p99_s", "impairment_losses_packets",
+}  # fmt: skip
+"""Metrics that are differences: of clocks, of delays, or of counters."""
+
+
+def test_a_metric_is_not_below_zero_unless_it_is_a_difference(tmp_path: Path, small: Path) -> None:
+    known: dict[str, str] = {}
+    with closing(sqlite3.connect(small)) as connection:
+        samples, rows = sums_of_samples(connection, 1), "name, flow, link"
+        values = connection.execute(f"SELECT {rows} FROM metrics WHERE run = 1 GROUP BY {rows}")
+        for key, subject in enumerate(values.fetchall(), 100):
+            run_id = copied(connection, 1, key)
+            connection.execute(
+                "UPDATE metrics SET value = -1 WHERE run = ? AND window = '' "
+                "AND name = ? AND flow IS ? AND link IS ?",
+                (key, *subject),
+            )
+            seal_again(connection, key, samples)
+            known[run_id] = subject[0]
+        connection.commit()
+    assert known
+    (merged,) = merge(tmp_path / "target.db", [small])
+    assert {known[run_id] for run_id in merged.refused} == set(known.values()) - SIGNED
+    assert {known[run_id] for run_id in merged.taken if run_id in known} == SIGNED
+
+
 INFINITE = "metrics SET value = 9e999 WHERE run = 1 AND name = 'goodput_bps'"
 
 
@@ -236,8 +279,15 @@ INFINITE = "metrics SET value = 9e999 WHERE run = 1 AND name = 'goodput_bps'"
         ),
         (
             "metrics SET value = 7.0 WHERE run = 1 AND name = 'jain_index'",
-            "jain_index is 7.0, which it cannot be",
+            "jain_index is 7.0, which it cannot be; at least 0, at most 1 is valid",
         ),
+        (
+            "metrics SET value = -5 WHERE run = 1 AND name = 'goodput_bps'",
+            "goodput_bps is -5, which it cannot be; at least 0 is valid",
+        ),
+        ("runs SET repetition = 4000000000000 WHERE run = 1", "repetition is 4000000000000; 0 to"),
+        ("runs SET verdict = 'unfaithful' WHERE run = 1", "but its checks make the run"),
+        ("checks SET ok = 0 WHERE run = 1", "but its checks make the run unfaithful"),
         ("runs SET duration_s = 9e999 WHERE run = 1", "duration_s is inf"),
         ("runs SET variant = '{\"a\": Infinity}' WHERE run = 1", "Infinity is no number of JSON"),
         ("runs SET started_utc = 'now' WHERE run = 1", "'now' is no time"),
