@@ -26,8 +26,8 @@ GUEST_OVERHEAD_BYTES = 1024 * MIB
 OPEN_FILES = 16384
 
 GUEST_OPEN_FILES = 52
-"""What a guest needs at least: it opens the files of this machine that it reads. So many were enough
-for one flow and for 60 pairs of hosts; with fewer its programs lack libraries."""
+"""What a guest needs at least: it opens the files of this machine that it reads. So many were
+enough for one flow and for 60 pairs of hosts. With fewer its programs lack libraries."""
 
 BUILD_MEMORY_BYTES = 4096 * MIB
 BUILD_PROCESSES = 512

@@ -9,8 +9,7 @@ from typing import Literal, get_args
 
 from pydantic import Field
 
-from results.claims.judge import RowVerdict, Verdict
-from results.claims.page.document import NOT_YET
+from results.claims.judge import NOT_YET, RowVerdict, Verdict
 from results.claims.stated.model import Length
 from results.contract.base import Number, ResponseModel, Versioned
 from results.contract.experiments import LeftOut

@@ -23,7 +23,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Final, Literal
 
 from results.claims.stated.accepted import AcceptedRange
 from results.claims.stated.scales import scale_of
@@ -52,6 +52,7 @@ CANNOT: Verdict = "cannot be tested here"
 VERDICTS: tuple[Verdict, ...] = (HOLDS, MOSTLY, MIXED, MOSTLY_NOT, DOES_NOT, OPEN, CANNOT)
 
 NO_RUNS = "open: no runs at this length"
+NOT_YET: Final = "not measured yet"
 
 _MOST_DIGITS = 16
 

@@ -35,9 +35,19 @@ def make(
                     "experiment_sha256": "e1"}  # fmt: skip
             run_id = store.begin(head(**(made | changes)))
             digest = f"{variant} {repetition} {flows}"
-            store.finish(run_id, replace(_recording(flows, digest), verdict=verdict), 1.0)
+            store.finish(run_id, _judged(_recording(flows, digest), verdict), 1.0)
             ids.append(run_id)
     return ids
+
+
+def _judged(made: Recording, verdict: Verdict) -> Recording:
+    """Return a recording with that verdict and checks that give it."""
+    checks = {
+        "faithful": [one for one in made.checks if one.ok],
+        "doubtful": made.checks,
+        "unfaithful": [replace(one, ok=False) for one in made.checks],
+    }
+    return replace(made, verdict=verdict, checks=checks[verdict])
 
 
 def _recording(flows: Mapping[str, float | Sequence[float]], digest: str) -> Recording:

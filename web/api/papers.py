@@ -10,8 +10,9 @@ from flask import Response, abort, jsonify
 from results.claims import documents
 from results.claims.claim_summaries import ClaimSummaries, ClaimSummary, rows_of
 from results.claims.contract import ClaimRow, State
+from results.claims.judge import NOT_YET
 from results.claims.judged_statements import JudgedClaim, JudgedStatement
-from results.claims.page.document import NOT_YET, judged_claims
+from results.claims.page.document import judged_claims
 from results.claims.stated.model import Paper, Statement
 from results.contract.base import SCHEMA
 from web.api import openapi

@@ -7,9 +7,9 @@ from flask import Blueprint, Response, abort, current_app, render_template, requ
 from results.claims.claim_summaries import rows_of
 from results.claims.figure import figure as drawn
 from results.claims.figure import figure_rows
-from results.claims.judge import VERDICTS, Verdict
+from results.claims.judge import NOT_YET, VERDICTS, Verdict
 from results.claims.page.agreement import figure as drawn_agreement
-from results.claims.page.document import NOT_YET, judged_claims, verdicts
+from results.claims.page.document import judged_claims, verdicts
 from results.claims.page.ten_lines import HEADINGS, TEN_LINES
 from web.charts.drawing import DRAWING
 from web.http import query

@@ -11,9 +11,9 @@ from flask import abort, current_app
 from results.claims import claim_folders
 from results.claims.claim_summaries import ClaimSummaries, read_all, rows_of
 from results.claims.contract import State
+from results.claims.judge import NOT_YET
 from results.claims.judged_statements import JudgedClaim, JudgedRow, JudgedStatement
 from results.claims.marks import marks, sentence
-from results.claims.page.document import NOT_YET
 from results.claims.stated import loading
 from results.claims.stated.model import Paper, Statement
 from web.http.cache import cached

@@ -5,10 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from results.claims.claim_summaries import ClaimSummaries, ClaimSummary, rows_of
-from results.claims.judge import CANNOT, NO_RUNS, OPEN, Verdict
+from results.claims.judge import CANNOT, NO_RUNS, NOT_YET, OPEN, Verdict
 from results.claims.judged_statements import JudgedClaim, JudgedStatement
 from results.claims.marks import marks, sentence
 from results.claims.measured_part import measured_part
@@ -18,8 +17,6 @@ from results.claims.page.parts import COLUMNS, MEASURED, line, paper_of, wrapped
 from results.claims.stated.model import Paper, Statement
 from results.claims.stated.rows import rows
 from results.wording.quantities import NO_VALUE
-
-NOT_YET: Final = "not measured yet"
 
 HEAD = textwrap.wrap(
     "[Claims of the papers](../reproduction.md) says how a verdict is made, and what the columns "

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 
-from results.claims.judge import CANNOT, VERDICTS, Verdict
+from results.claims.judge import CANNOT, NOT_YET, VERDICTS, Verdict
 from results.claims.page.agreement import AGREEMENT
-from results.claims.page.document import NOT_YET, PageEvidence, page, verdicts
+from results.claims.page.document import PageEvidence, page, verdicts
 from results.claims.page.parts import COLUMNS, wrapped
 from results.claims.page.ten_lines import TEN_LINES
 from results.claims.page.ten_lines import markdown as ten_lines

@@ -163,7 +163,7 @@ def fill(path: Path) -> dict[str, str]:
         )
         made = recording(SAMPLES, flows=[flow(FLOW)], console=TEXT, log=TEXT)
         checks = [replace(one, detail=TEXT, unit=TEXT, ok=False) for one in made.checks]
-        store.finish(run_id, replace(made, checks=checks), 1.0)
+        store.finish(run_id, replace(made, checks=checks, verdict="unfaithful"), 1.0)
     return {"RUN": run_id, "FAILED": failed, "OTHER": ids[0]}
 
 

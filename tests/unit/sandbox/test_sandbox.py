@@ -168,7 +168,7 @@ def test_a_limit_on_open_files_below_a_guests_need_is_refused_before_it_boots(
     with pytest.raises(MachineError) as refused:
         limits.require_open_files()
     assert str(refused.value).splitlines() == [
-        "a guest needs 128 open files, and this process may have 40",
+        "a guest needs 52 open files, and this process may have 40",
         "  fix: raise the limit on open files, which `ulimit -n` shows",
     ]
     for hard in (128, resource.RLIM_INFINITY):

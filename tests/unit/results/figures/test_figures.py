@@ -166,7 +166,7 @@ def test_values_of_a_single_run_have_no_interval_and_are_counted(store: Store) -
     [
         ({"metric": "goodput_bps", "by": "rate"}, "there is no axis rate.*axes are limit, cong"),
         ({"metric": "goodput_bps", "flow": "c"}, "there is no flow entry c.*a, b"),
-        ({"metric": "goodput_bps", "where": {"limit": "3bdp"}}, "no value 3bdp.*0.1bdp, 1bdp"),
+        ({"metric": "goodput_bps", "where": {"limit": "3bdp"}}, "no value 3bdp.*`0.1bdp`, `1bdp`"),
         ({"metric": "goodput_bps", "window": "late"}, "no window late"),
         ({"metric": "fct_mean_s"}, "has no values of fct_mean_s to draw"),
         ({"metric": "jain_index", "of": "flows"}, "no values of jain_index of flow entries"),

@@ -12,7 +12,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from results.claims.claim_summaries import read_all, rows_of
-from results.claims.page.document import NOT_YET, judged_claims, verdicts
+from results.claims.judge import NOT_YET
+from results.claims.page.document import judged_claims, verdicts
 from results.claims.page.ten_lines import TEN_LINES
 from results.claims.stated.loading import load_all
 from web import create_app
