@@ -122,8 +122,11 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Reports:
     sha256 = experiment_sha256(load(folder / "sweep.yaml"))
     commit = {"scenario": "sweep", "git_commit": "abc+"}
     made: dict[str, tuple[Sequence[Mapping[str, Any]], dict[str, Any]]] = {
-        "sweep": (TWO_LIMITS, {"experiment_sha256": sha256}),
-        "nasty": (TWO_LIMITS, {"description": NASTY, "scenario_text": f"{TEXT}# {NASTY}\n"}),
+        "sweep": (TWO_LIMITS, {"experiment_sha256": sha256, "verdict": "doubtful"}),
+        "nasty": (
+            TWO_LIMITS,
+            {"description": NASTY, "scenario_text": f"{TEXT}# {NASTY}\n", "verdict": "doubtful"},
+        ),
         "named": (TWO_LIMITS, {"scenario_text": f"{TEXT}figures:\n{BARS}"}),
         "undrawn": (TWO_LIMITS, {"scenario_text": f"{TEXT}figures:\n{TIME}{BARS}"}),
         "own": (TWO_LIMITS, {"scenario_text": f"{OWN}figures:\n{BARS}"}),
@@ -135,7 +138,9 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Reports:
     }
     with Store(folder / "runs.db") as opened:
         last = {
-            name: make(opened, two, variants, name=name, **{"experiment_sha256": name, **heads})[-1]
+            name: make(opened, two, variants, **{"name": name, "experiment_sha256": name, **heads})[
+                -1
+            ]
             for name, (variants, heads) in made.items()
         }
     db, out = folder / "runs.db", folder / "out"
