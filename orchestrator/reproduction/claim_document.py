@@ -30,12 +30,16 @@ def document(
     costs: Mapping[tuple[str, str], DecisionCost],
     ablated: Iterable[AblationRuns],
     compared: Iterable[ComparedRuns],
+    options: str,
 ) -> dict[str, Any]:
-    """Return the JSON contract of all that was found. Values are in the unit of their statement."""
+    """Return the JSON contract of all that was found. Values are in the unit of their statement.
+
+    ``options`` are those of the command that makes the same runs, such as ``--quick``.
+    """
     return contract.Reproduction.model_construct(
         schema_=SCHEMA,
         length=length,
-        claims=[entry for outcome in outcomes for entry in _numbers(outcome, length)],
+        claims=[entry for outcome in outcomes for entry in _numbers(outcome, length, options)],
         verdicts=[_claim(claim) for claim in claims],
         statements=[
             documents.statement(
@@ -46,7 +50,7 @@ def document(
                 outcome.agreement,
                 absent=outcome.absent,
                 cost=_cost(costs.get((outcome.paper, outcome.statement.id))),
-                command=command_for(outcome, length),
+                command=command_for(outcome, options),
                 rows=[_row(judged) for judged in outcome.rows],
             )
             for outcome in outcomes
@@ -56,9 +60,9 @@ def document(
     ).document()
 
 
-def command_for(outcome: JudgedStatement, length: Length) -> str:
+def command_for(outcome: JudgedStatement, options: str) -> str:
     """Return the command that tests a statement again."""
-    return f"orchestrator reproduce {outcome.paper}:{outcome.statement.id} --{length}"
+    return f"orchestrator reproduce {outcome.paper}:{outcome.statement.id} {options}"
 
 
 def _claim(claim: JudgedClaim) -> contract.ClaimVerdict:
@@ -122,7 +126,9 @@ def _digests(compared: ComparedRuns) -> contract.ComparedDigests:
     )
 
 
-def _numbers(outcome: JudgedStatement, length: Length) -> Iterator[contract.ComparedNumber]:
+def _numbers(
+    outcome: JudgedStatement, length: Length, options: str
+) -> Iterator[contract.ComparedNumber]:
     """Yield an entry for each row of a statement, or one for a statement without rows."""
     without_rows = contract.ComparedNumber.model_construct(
         paper=outcome.paper,
@@ -136,7 +142,7 @@ def _numbers(outcome: JudgedStatement, length: Length) -> Iterator[contract.Comp
         verdict=outcome.verdict,
         length=length,
         runs=[],
-        command=command_for(outcome, length),
+        command=command_for(outcome, options),
     )
     if not outcome.rows:
         yield without_rows

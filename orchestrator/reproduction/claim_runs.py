@@ -343,7 +343,7 @@ def decide(
     execute: Execute,
     db: Path,
     listener: Listener,
-    looks: float = 1,
+    looks: int = 1,
     up_to_limit: bool = False,
 ) -> list[JudgedStatement]:
     """Make the runs that are missing and judge the statements.

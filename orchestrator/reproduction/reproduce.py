@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -106,8 +105,14 @@ class ReproductionResult:
         """The JSON contract of ``reproduce``; see ``claim_document``."""
         return claim_document.document(
             self.length, self.outcomes, self.claims(), self.costs, self.prepared.ablated,
-            self.compared,
+            self.compared, self.options,
         )  # fmt: skip
+
+    @property
+    def options(self) -> str:
+        """The options of the command that makes the same runs."""
+        most = self.prepared.request.most
+        return f"--{self.length}" if most is None else f"--{self.length} --most {most}"
 
     def claims(self) -> Iterator[JudgedClaim]:
         """Yield the claims, each with the verdict on it."""
@@ -162,15 +167,14 @@ def reproduce(
     def execute(plan: Plan) -> list[str]:
         return making_runs.make_runs(plan, True, settings, listener)
 
-    # Where the length makes fewer repetitions than the first look needs, that look comes first.
-    looks = 2 if request.most is None else math.inf
     outcomes = claim_runs.decide(
         prepared.chosen,
         prepared.experiments,
         execute,
         db,
         listener,
-        looks,
+        # Where the length makes fewer repetitions than the first look needs, that look comes first.
+        looks=2,
         up_to_limit=request.most is not None,
     )
     for ablation_runs in prepared.ablated:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.recording.model import Verdict
 from results.claims.claim_summaries import read_all
 from results.claims.page.document import MeasurementCost, PageEvidence, page
 from results.claims.stated.loading import load_all
@@ -178,6 +179,29 @@ def test_more_repetitions_go_up_to_the_number_that_is_allowed(
     _status, found = reproduce("paper:W1.1", "--most", "1000")
     last = found["W1.1"]["rows"][1]
     assert (last["n"], last["verdict"], len(paper.asked)) == (by_five, "nearly", 5)
+
+
+def test_the_command_of_more_repetitions_has_their_number(paper: FakeRunner) -> None:
+    assert paper is not None
+    command = "orchestrator reproduce paper:W1.2 --quick --most 12"
+    _status, found = reproduce("paper:W1.2", "--most", "12")
+    assert found["W1.2"]["command"] == command
+    text = orchestrator("reproduce", "paper:W1.2", "--most", "12", *WORDS).stdout
+    assert command.removeprefix("orchestrator ") in text
+
+
+class Unfaithful(dict[int, Verdict]):
+    """Verdicts by seed: every run is unfaithful."""
+
+    def get(self, *_arguments: object) -> Verdict:
+        return "unfaithful"
+
+
+def test_runs_that_never_count_are_not_repeated_for_ever(paper: FakeRunner) -> None:
+    paper.verdict = Unfaithful()
+    _status, found = reproduce("paper:W1.1", "--most", "1000")
+    assert [row["verdict"] for row in found["W1.1"]["rows"]] == ["open", "open"]
+    assert len(paper.asked) == 3  # those at first, and those of both looks
 
 
 def test_a_summary_of_more_repetitions_names_their_number(paper: FakeRunner) -> None:

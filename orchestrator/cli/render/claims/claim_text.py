@@ -75,7 +75,7 @@ def show(found: ReproductionResult) -> None:
             designs = found.prepared.papers[each.paper].experiments
             for said in measured_times(each.rows, designs, found.length):
                 terminal.print_line(f"{each.statement.id}: measured over {said}", out)
-            for note in _notes(each, found.cost_of(each), found.length):
+            for note in _notes(each, found.cost_of(each), found.length, found.options):
                 terminal.print_line(f"{each.statement.id}: {note}", out)
         out.print()
     counts = [each.verdict for each in found.outcomes]
@@ -110,7 +110,9 @@ def _lines(judged: JudgedStatement) -> Iterator[list[str]]:
         ]
 
 
-def _notes(judged: JudgedStatement, cost: DecisionCost | None, length: Length) -> Iterator[str]:
+def _notes(
+    judged: JudgedStatement, cost: DecisionCost | None, length: Length, options: str
+) -> Iterator[str]:
     stated, left_out = judged.statement, judged.left_out
     if stated.cannot:
         yield f"cannot be tested here: {stated.cannot}"
@@ -126,7 +128,7 @@ def _notes(judged: JudgedStatement, cost: DecisionCost | None, length: Length) -
         yield f"left out: {left_out.unfaithful} unfaithful and {left_out.failed} failed values"
     if cost is not None and (length != "reduced" or cost.of_full_length):
         yield _cost(judged, cost)
-    command = command_for(judged, length)
+    command = command_for(judged, options)
     yield f"{shared.program()}{command.removeprefix('orchestrator')}"
 
 
@@ -139,7 +141,7 @@ def _cost(judged: JudgedStatement, cost: DecisionCost) -> str:
         return f"open: {'; '.join(reasons)}, and no number of repetitions decides"
     if cost.of_full_length:
         return (
-            f"not part of this length; {command_for(judged, 'full')} makes {cost.runs} runs in "
+            f"not part of this length; {command_for(judged, '--full')} makes {cost.runs} runs in "
             f"about {_minutes(cost.minutes)}"
         )
     runs = quantities.plural(cost.runs, "more run")
