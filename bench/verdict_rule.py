@@ -29,7 +29,7 @@ ACCEPTED, NEAR = AcceptedRange(0.0, None), AcceptedRange(-1.0, None)
 MEANS = (3.0, 1.0, 0.5, 0.0, -0.5, -1.0, -1.5, -2.0, -4.0)
 DEVIATIONS = (0.25, 0.5, 1.0, 2.0)
 LIMIT = 400
-"""Repetitions that a row gets at most; a row that needs more stays open."""
+"""Repetitions that a row gets at most. One that needs more is looked at with so many."""
 
 
 @dataclass(frozen=True)

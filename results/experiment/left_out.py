@@ -22,8 +22,8 @@ class LeftOut:
     """Numbers of runs of one variant by reason.
 
     Interrupted runs are among those that ``failed``. A repetition that was made again and ended
-    well is not. ``identical`` counts the runs that are
-    bit-identical to another one, which the means have.
+    well is not. ``identical`` counts the runs that are bit-identical to another one, which the
+    means have.
     """
 
     unfaithful: int = 0

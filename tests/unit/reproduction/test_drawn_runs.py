@@ -42,7 +42,7 @@ def test_runs_that_take_too_long_are_left_out_and_counted() -> None:
 def test_a_run_that_two_experiments_have_is_left_out_and_counted() -> None:
     drawn = draw("logwestwood", 10_000, "a", 1e9, CLAIMS)
     # The ablation of L3 has the queues of 25 and 300 packets in two lengths.
-    assert drawn.ambiguous >= 10
+    assert drawn.ambiguous >= 17
     assert all(len(run.plan.runs) == 1 for run in drawn.runs)
 
 
