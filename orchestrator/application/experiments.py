@@ -89,11 +89,14 @@ def the_only(store: Store, text: str, tell: Tell) -> Experiment:
     Raises:
         UsageError: there is none, or there are several.
     """
-    chosen = find(store, text, tell)
+    told: list[str] = []
+    chosen = find(store, text, told.append)
     of_name = experiments(store, chosen.name)
     if len(of_name) > 1 and not is_file(text) and name_of(text) == text:
         labels = ", ".join(experiment.label for experiment in of_name)
         raise UsageError(f"{text}: several experiments have this name; choose one of {labels}")
+    for line in told:
+        tell(line)
     return chosen
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator.cli.options import completion, shared
-from orchestrator.cli.render import run_text, terminal, variant_table
+from orchestrator.cli.render import terminal, variant_table
 from results.comparison.comparison_document import document
 from results.comparison.runs import (
     Differences,
@@ -23,6 +23,7 @@ from results.comparison.variants import VariantComparison, compare_variants
 from results.store.store import Store
 from results.store.stored import StoredRun
 from results.wording import endings, quantities
+from results.wording.check_words import outcome_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -120,7 +121,7 @@ def _differing(differs: Differences) -> Iterator[tuple[str, list[list[str]]]]:
 
 def _check(measured: float | str | None, ok: bool | None) -> str:
     known = not isinstance(measured, float) or math.isfinite(measured)
-    return f"{measured if known else None} {run_text.CHECK_MARKS[ok]}"
+    return f"{measured if known else None} {outcome_words(ok, measured)}"
 
 
 def _metric_row(line: MetricComparison) -> Sequence[str]:

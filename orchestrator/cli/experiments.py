@@ -8,9 +8,8 @@ import click
 
 from orchestrator.cli.options import shared
 from orchestrator.cli.render import terminal
-from results.contract.base import SCHEMA
+from results.experiment.experiment_document import list_document
 from results.experiment.experiments import experiments
-from results.experiment.overview import document
 from results.store.store import Store
 from results.wording import quantities
 
@@ -25,9 +24,9 @@ def command(db: Path, as_json: bool) -> None:
     most runs that ended well. Of several with as many it means the newest.
     """
     with Store.open_read_only(db) as store:
-        listed = [document(row) for row in experiments(store)]
+        document = list_document(experiments(store))
     if as_json:
-        terminal.print_json({"schema": SCHEMA, "experiments": listed})
+        terminal.print_json(document)
         return
     rows = [
         [
@@ -39,7 +38,7 @@ def command(db: Path, as_json: bool) -> None:
             str(row["unfaithful"]),
             row["newest_utc"],
         ]
-        for row in listed
+        for row in document["experiments"]
     ]
     headings = ["experiment", "axes", "variants", "runs", "failed", "unfaithful", "newest run"]
     terminal.console().print(terminal.table(headings, rows, right=(2, 3, 4, 5)))

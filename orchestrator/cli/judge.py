@@ -12,6 +12,7 @@ from orchestrator.application.stored.judge import JudgeRequest, judge
 from orchestrator.cli.options import completion, shared
 from orchestrator.cli.render import terminal
 from orchestrator.cli.render.run_events import RunEvents
+from results.wording.check_words import outcome_words
 
 if TYPE_CHECKING:
     from orchestrator.application.stored.judge import NotJudged
@@ -66,7 +67,7 @@ def _words(check: Check | None) -> str:
     """Return a check as text; None means that there was no check."""
     if check is None:
         return "not made"
-    state = {True: "ok", False: "FAILED", None: "not measured"}[check.ok]
+    state = outcome_words(check.ok, check.measured)
     values = f"expected {check.expected}, measured {check.measured}, tolerance {check.tolerance}"
     return f"{state} ({values}{f'; {check.detail}' if check.detail else ''})"
 

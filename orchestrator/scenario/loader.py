@@ -268,14 +268,37 @@ def _validate_variants(
 ) -> tuple[list[LoadedVariant], VariantCounts | None, list[Fault]]:
     expanded, counts, faults = expand(tree, meant)
     loaded: list[LoadedVariant] = []
+    meanings: dict[bytes, Variant] = {}
     for variant in expanded:
         scenario, more = _validate(variant.tree, modules, meant)
-        faults = _distinct(faults + more) if more else faults
         if scenario:
             loaded.append(_loaded(variant, scenario, modules))
+            first = meanings.setdefault(_meaning(scenario), variant)
+            more += _equal_in_meaning(variant, first)
+        faults = _distinct(faults + more) if more else faults
         if len(faults) > _ENOUGH_FAULTS:
             break
     return loaded, counts, faults
+
+
+def _meaning(scenario: Scenario) -> bytes:
+    """Return a hash of what a scenario says, whatever its units and its order of keys."""
+    return hashlib.sha256(scenario.model_dump_json(by_alias=True).encode()).digest()
+
+
+def _equal_in_meaning(variant: Variant, first: Variant) -> list[Fault]:
+    """Return the fault of a variant that says what an earlier one says in other words."""
+    of_first = first.values
+    axes = (axis for axis, value in variant.values.items() if value != of_first.get(axis))
+    axis = next(axes, None)
+    if axis is None:
+        return []  # it is the first, or has equal values, which the matrix reports
+    earlier = "the combination without it"
+    if axis in of_first:
+        there = first.marks[axis]
+        earlier = f"{shown(of_first[axis])} at line {there.line}, column {there.column}"
+    text = f"{shown(variant.values[axis])} means the same as {earlier}: two variants are equal"
+    return [variant.marks[axis].fault(text)]
 
 
 def _loaded(variant: Variant, scenario: Scenario, modules: Modules) -> LoadedVariant:

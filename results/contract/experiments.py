@@ -90,7 +90,7 @@ class Grid(ResponseModel):
     lines: list[list[Cell | None]] = Field(description="null where there is no run")
 
 
-class OneExperiment(Versioned, Experiment):
+class OneExperiment(Experiment, Versioned):
     """An experiment with all that its page chooses from."""
 
     grid: Grid

@@ -1,9 +1,8 @@
-"""An experiment in the list of experiments: numbers of runs, and the state of each repetition."""
+"""The runs of an experiment as a grid of variants and repetitions, and what became of each."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from results.experiment.experiments import Experiment
 from results.matrix.axes import order
@@ -17,32 +16,6 @@ def state(row: RunRow) -> State:
     if row.status == "running":
         return "running"
     return row.verdict or "failed"
-
-
-def document(experiment: Experiment) -> dict[str, Any]:
-    """Return an element of ``orchestrator experiments --json``."""
-    rows = experiment.rows
-    return {
-        "name": experiment.name,
-        "identity": experiment.identity,
-        "axes": [
-            {
-                "path": axis.path,
-                "paths": axis.paths,
-                "label": axis.label,
-                "values": list(axis.values),
-                "sets": axis.sets,
-            }
-            for axis in experiment.axes()
-        ],
-        "variants": len(experiment.variants()),
-        "runs": len(rows),
-        "failed": sum(row.failed for row in experiment.standing()),
-        "unfaithful": sum(row.verdict == "unfaithful" for row in rows),
-        "link_model": experiment.newest.link_model,
-        "backend": experiment.newest.backend,
-        "newest_utc": experiment.newest.started_utc,
-    }
 
 
 @dataclass(frozen=True)

@@ -113,6 +113,8 @@ class Study:
                 of_all = f"{len(missing)} of {len(missing) + len(drawn)}"
                 variant = variant_names.one_line(missing[0].variant, summary.labels())
                 example = plaintext.one_line(f"{variant} {missing[0].subject or ''}".strip())
+                if len(missing) > 1:
+                    example = f"such as {example}"
                 self.note(
                     f"{words[name]}: {of_all} means are not drawn, as no run has a value: {example}"
                 )

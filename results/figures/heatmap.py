@@ -97,6 +97,8 @@ class HeatmapFigure(ExperimentFigure):
         if canvas.width_in * HEAT_SHARE / len(across.values) >= _CELL_IN:
             _write_values(panel, image, means / divisor, parts)
             self._part = f" {PARTIAL[0]}: {PARTIAL[1]}." if parts.any() else ""
+            if parts.any() and not study.has_caption:
+                study.note(f"{PARTIAL[0]}: {parts.sum()} of {len(known)} means: {PARTIAL[1]}")
 
 
 def _name_values(canvas: Canvas, panel: Axes, which: str, names: Sequence[str]) -> None:

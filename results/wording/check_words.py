@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 WORDS: Mapping[str, str] = {
@@ -56,3 +57,15 @@ def check_words(name: str) -> str:
         return name.replace("_", " ")
     of = name[len(known) :].strip()
     return f"{WORDS[known]} ({of})" if of else WORDS[known]
+
+
+def outcome_words(ok: bool | None, measured: float | str | None) -> str:
+    """Return what became of a check: ``ok``, ``FAILED``, ``in doubt`` or ``not measured``.
+
+    A check that neither passed nor failed is in doubt where something was measured, such as
+    warnings of the kernel.
+    """
+    if ok is not None:
+        return "ok" if ok else "FAILED"
+    absent = measured is None or (isinstance(measured, float) and math.isnan(measured))
+    return "not measured" if absent else "in doubt"

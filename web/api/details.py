@@ -8,11 +8,15 @@ from flask import Response, current_app, jsonify
 
 from results.comparison.comparison_document import document
 from results.comparison.runs import compare
-from results.contract.base import SCHEMA, json_ready
+from results.contract import runs as runs_contract
+from results.contract.base import SCHEMA
 from results.metrics import METRICS
+from results.records.links import LinkSummary
 from results.store import live
 from web.api import openapi
+from web.contract import several as contract
 from web.contract.parameters import CompareQuery, RunAddress
+from web.contract.series import Queue
 from web.http.reader import DB, reading_run, reading_store
 from web.views import comparison
 
@@ -36,17 +40,20 @@ def compared(query: CompareQuery) -> Response:
 @details.address("/metrics")
 def metrics() -> Response:
     """Return the metrics with their units and definitions."""
-    registered = [
-        {
-            "name": metric.name,
-            "scope": metric.scope,
-            "unit": metric.unit,
-            "title": metric.title,
-            "definition": " ".join(metric.definition.split()),
-        }
-        for metric in METRICS.values()
-    ]
-    return jsonify({"schema": SCHEMA, "metrics": registered})
+    answer = contract.RegisteredMetrics.model_construct(
+        schema_=SCHEMA,
+        metrics=[
+            contract.Metric.model_construct(
+                name=metric.name,
+                scope=metric.scope,
+                unit=metric.unit,
+                title=metric.title,
+                definition=" ".join(metric.definition.split()),
+            )
+            for metric in METRICS.values()
+        ],
+    )
+    return jsonify(answer.document())
 
 
 @details.address("/runs/<run_id>/provenance")
@@ -54,59 +61,62 @@ def provenance(path: RunAddress) -> Response:
     """Return where a run comes from: scenario, versions, kernel settings, modules."""
     with reading_run(path.run_id) as (_store, stored):
         row = stored.row
-        return jsonify(
-            {
-                "schema": SCHEMA,
-                "run": stored.id,
-                "description": row.description,
-                "experiment": row.experiment,
-                "scenario": row.scenario,
-                "started_utc": row.started_utc,
-                "finished_utc": row.finished_utc,
-                "duration_s": row.duration_s,
-                "warmup_s": row.warmup_s,
-                "windows": [vars(window) for window in row.windows],
-                "git_commit": row.git_commit,
-                "unconfined": row.unconfined,
-                "scenario_text": stored.head.scenario_text,
-                "scenario_sha256": row.scenario_sha256,
-                "provenance": json_ready(stored.provenance),
-            }
+        answer = runs_contract.Provenance.model_construct(
+            schema_=SCHEMA,
+            run=stored.id,
+            description=row.description,
+            experiment=row.experiment,
+            scenario=row.scenario,
+            started_utc=row.started_utc,
+            finished_utc=row.finished_utc,
+            duration_s=row.duration_s,
+            warmup_s=row.warmup_s,
+            windows=[
+                runs_contract.NamedWindow.model_construct(**vars(window)) for window in row.windows
+            ],
+            git_commit=row.git_commit,
+            unconfined=row.unconfined,
+            scenario_text=stored.head.scenario_text,
+            scenario_sha256=row.scenario_sha256,
+            provenance=dict(stored.provenance),
         )
+        return jsonify(answer.document())
 
 
 @details.address("/runs/<run_id>/logs")
 def logs(path: RunAddress) -> Response:
     """Return the console of a run's guest and the log of its test bed."""
     with reading_run(path.run_id) as (_store, stored):
-        texts = {name: stored.artefact(name) for name in ("console", "log")}
-        return jsonify({"schema": SCHEMA, "run": stored.id, **texts})
+        answer = runs_contract.Said.model_construct(
+            schema_=SCHEMA,
+            run=stored.id,
+            console=stored.artefact("console"),
+            log=stored.artefact("log"),
+        )
+        return jsonify(answer.document())
 
 
 @details.address("/runs/<run_id>/network")
 def network(path: RunAddress) -> Response:
     """Return links, the ways of flows, and qdiscs of a run."""
     with reading_run(path.run_id) as (_store, stored):
-        flows = [
-            {name: getattr(flow, name) for name in ("name", "source", "sink", "path")}
-            | {"congestion_fields": flow.congestion_fields}
-            for flow in stored.flows
-        ]
-        queues = [vars(queue) for queue in stored.queues]
-        links = [link.document() for link in stored.head.links]
-        return jsonify(
-            {
-                "schema": SCHEMA,
-                "run": stored.id,
-                **json_ready(
-                    {
-                        "links": links,
-                        "flows": flows,
-                        "queues": queues,
-                    }
-                ),
-            }
+        answer = contract.Network.model_construct(
+            schema_=SCHEMA,
+            run=stored.id,
+            links=[_link(link) for link in stored.head.links],
+            flows=[
+                contract.NetworkFlow.model_construct(
+                    name=flow.name,
+                    source=flow.source,
+                    sink=flow.sink,
+                    path=list(flow.path),
+                    congestion_fields=list(flow.congestion_fields),
+                )
+                for flow in stored.flows
+            ],
+            queues=[Queue.model_construct(**vars(queue)) for queue in stored.queues],
         )
+        return jsonify(answer.document())
 
 
 @details.address("/runs/<run_id>/progress")
@@ -114,11 +124,20 @@ def progress(path: RunAddress) -> Response:
     """Return what is known of a run in progress; `/runs/RUN/live` streams the same."""
     with reading_run(path.run_id) as (_store, stored):
         text = live.read(current_app.config[DB], stored.id) if stored.status == "running" else None
-        return jsonify(
-            {
-                "schema": SCHEMA,
-                "run": stored.id,
-                "status": stored.status,
-                "state": None if text is None else json.loads(text),
-            }
+        answer = contract.Progress.model_construct(
+            schema_=SCHEMA,
+            run=stored.id,
+            status=stored.status,
+            state=None if text is None else json.loads(text),
         )
+        return jsonify(answer.document())
+
+
+def _link(link: LinkSummary) -> contract.NetworkLink:
+    return contract.NetworkLink.model_construct(
+        name=link.name,
+        a=link.a,
+        b=link.b,
+        forward=contract.Side.model_construct(**vars(link.forward)),
+        reverse=contract.Side.model_construct(**vars(link.reverse)),
+    )

@@ -8,8 +8,9 @@ from typing import Any
 
 from flask import Response, jsonify, request
 
-from results.contract.base import SCHEMA, json_ready
-from results.experiment import overview
+from results.contract import experiments as contract
+from results.contract.base import SCHEMA
+from results.experiment import experiment_document
 from results.experiment.experiments import Experiment
 from results.experiment.summary_document import document
 from results.store.parts.notes import Remarks
@@ -34,21 +35,17 @@ def listed(query: ExperimentsQuery) -> Response:
         all_experiments = studies.every(store)
         remarks = store.remarks() if request.args else {}
     if not request.args:
-        return jsonify(
-            {
-                "schema": SCHEMA,
-                "experiments": [overview.document(entry) for entry in all_experiments],
-            }
-        )
+        return jsonify(experiment_document.list_document(all_experiments))
     shown = studies.newest_first(all_experiments)[query.first : query.first + query.most]
-    return jsonify(
-        {
-            "schema": SCHEMA,
-            "experiments": [_line(entry, remarks) for entry in shown],
-            "first": query.first,
-            "total": len(all_experiments),
-        }
+    page = contract.Experiments.model_construct(
+        schema_=SCHEMA,
+        experiments=[
+            contract.Experiment.model_construct(None, **_fields(entry, remarks)) for entry in shown
+        ],
+        first=query.first,
+        total=len(all_experiments),
     )
+    return jsonify(page.document())
 
 
 @experiments.address("/experiments/<path:label>")
@@ -56,20 +53,16 @@ def experiment(path: ExperimentAddress) -> Response:
     """Return one experiment with its runs by variant and repetition."""
     with reading_store() as store:
         named, others = studies.named(store, path.label)
-        line = _line(named, store.remarks())
-        metrics = studies.metrics(store, named)
-        scenario = studies.scenario_text(store, named)
-    return jsonify(
-        {
-            "schema": SCHEMA,
-            **line,
-            "grid": _grid(named),
-            "metrics": metrics,
-            "windows": [window.name for window in named.newest.windows],
-            "others": [other.label for other in others],
-            "scenario_text": scenario,
-        }
-    )
+        answer = contract.OneExperiment.model_construct(
+            schema_=SCHEMA,
+            **_fields(named, store.remarks()),
+            grid=experiment_document.grid(named),
+            metrics=studies.metrics(store, named),
+            windows=[window.name for window in named.newest.windows],
+            others=[other.label for other in others],
+            scenario_text=studies.scenario_text(store, named),
+        )
+    return jsonify(answer.document())
 
 
 @experiments.address("/experiments/<path:label>/summary")
@@ -82,11 +75,11 @@ def summary(path: ExperimentAddress, query: SummaryQuery) -> Response:
         return jsonify(document(made))
 
 
-def _line(entry: Experiment, remarks: Mapping[str, Remarks]) -> dict[str, Any]:
-    """Return what the list shows of an experiment."""
+def _fields(entry: Experiment, remarks: Mapping[str, Remarks]) -> dict[str, Any]:
+    """Return the values of an experiment that pages show beside those of the command line."""
     line = run_view.experiment_line(entry, remarks, datetime.now(UTC))
     return {
-        **overview.document(entry),
+        **experiment_document.fields(entry),
         "label": line.label,
         "question": line.question,
         "repetitions": line.repetitions,
@@ -94,16 +87,4 @@ def _line(entry: Experiment, remarks: Mapping[str, Remarks]) -> dict[str, Any]:
         "cells": line.cells,
         "tags": line.tags,
         "notes": line.notes,
-    }
-
-
-def _grid(entry: Experiment) -> dict[str, Any]:
-    grid = overview.grid(entry)
-    return {
-        "variants": json_ready(grid.variants),
-        "repetitions": grid.repetitions,
-        "lines": [
-            [None if row is None else {"id": row.id, "state": overview.state(row)} for row in line]
-            for line in grid.lines
-        ],
     }

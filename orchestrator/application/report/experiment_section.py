@@ -19,7 +19,7 @@ from results.matrix.axes import key
 from results.report import LabelledValue, Picture, Section, Table
 from results.statistics.drift import PARTS
 from results.wording import endings, quantities, summary_tables, variant_names
-from results.wording.check_words import check_words
+from results.wording.check_words import check_words, outcome_words
 
 if TYPE_CHECKING:
     from orchestrator.application.report.section_figures import ReportSelection
@@ -277,7 +277,7 @@ def _fidelity(store: Store, rows: Sequence[RunRow]) -> Table:
     for row in rows:
         verdict = row.verdict or row.status
         wrong = [
-            (check_words(check.name), "not measured" if check.ok is None else "failed")
+            (check_words(check.name), outcome_words(check.ok, check.measured).lower())
             for check in store.load(row.id).checks
             if check.ok is not True
         ]

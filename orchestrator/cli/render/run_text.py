@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from orchestrator.cli.render import metric_tables, terminal
 from results.wording import quantities, variant_names
+from results.wording.check_words import outcome_words
 from results.wording.endings import ended_early, ending
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ _DEPENDS_ON_SAMPLING = "digest: another sampling period may give another one"
 _MOST_EVENTS = 20
 _LEAST_DERIVED = 10**9
 """Seeds from here on are taken as drawn by the program: with `seeds: independent` all are."""
-
-CHECK_MARKS = {True: "ok", False: "FAILED", None: "not measured"}
 
 
 def quantity(name: str, value: object) -> str:
@@ -283,7 +282,7 @@ def _checks(run: RunResult, everything: bool) -> Any:
     """Return a table of the checks, without ``everything`` of those that did not pass."""
     rows = [
         [
-            CHECK_MARKS[check.ok],
+            outcome_words(check.ok, check.measured),
             check.name,
             *map(_plain, (check.expected, check.measured, check.tolerance)),
             check.unit,

@@ -76,6 +76,8 @@ class Variant:
     values: dict[str, object]
     tree: Node
     sets: dict[str, dict[str, object]] = field(default_factory=dict)
+    marks: dict[str, Mark] = field(default_factory=dict)
+    """Where the value of each axis is written."""
 
 
 def expand(
@@ -138,7 +140,8 @@ def _variant(
         for axis, choice in combination.items()
         if axis in axes and axes[axis].named
     }
-    return Variant(values, variant, sets)
+    marks = {axis: choice.mark for axis, choice in combination.items()}
+    return Variant(values, variant, sets, marks)
 
 
 _Placed = dict[Names, dict[Names, tuple[str, str]]]

@@ -12,6 +12,7 @@ import re
 import sqlite3
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from types import NoneType
 from typing import Any, NoReturn
 
 from orchestrator import plaintext
@@ -55,6 +56,10 @@ _JSON = {
     "judgements": ("checks",),
 }
 """Columns with JSON by table."""
+_FORMS: dict[str, type | tuple[type, ...]] = {
+    "variant": dict, "resolved": dict, "repetition_rule": (dict, NoneType), "value": object,
+}  # fmt: skip
+"""What these columns hold; the others hold a list."""
 _NAMES = {
     "experiment", "scenario", "backend", "git_commit", "kernel", "digest", "name", "group",
     "source", "sink", "engine", "congestion_asked", "congestion_control", "traffic", "link", "kind",
@@ -114,7 +119,20 @@ def _require_json(connection: sqlite3.Connection, run_id: str) -> None:
                     continue
                 if not isinstance(text, str):
                     raise _Unsound(f"table {table}: {name} is no text")
-                _require_plain(json.loads(text, parse_constant=_no_number), f"{table}: {name}")
+                value = _decoded(text, f"{table}: {name}")
+                _require_plain(value, f"{table}: {name}")
+                if not isinstance(value, _FORMS.get(name, list)):
+                    raise _Unsound(f"{table}: {name} has another form")
+
+
+def _decoded(text: str, what: str) -> Any:
+    """Return the value of a JSON text; ValueError names the column of one that is none."""
+    try:
+        return json.loads(text, parse_constant=_no_number)
+    except RecursionError:
+        raise _Unsound(f"{what} is deeper than {MOST_DEPTH}") from None
+    except json.JSONDecodeError as error:
+        raise _Unsound(f"{what} is no JSON: {error}") from None
 
 
 def _no_number(text: str) -> NoReturn:

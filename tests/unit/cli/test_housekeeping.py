@@ -129,6 +129,7 @@ def test_rm_asks_for_the_hash_where_a_name_has_several(ids: list[str], fake: Fak
     refused = orchestrator("rm", "--experiment", "pair", "--yes")
     assert (refused.exit_code, len(run_ids())) == (2, len(ids) + 1)
     assert "pair: several experiments have this name; choose one of pair@" in refused.stderr
+    assert "is taken" not in refused.stderr
     label = refused.stderr.split()[-1]
     assert orchestrator("rm", "--experiment", label, "--yes").stdout == "1 run removed\n"
     assert run_ids() == ids

@@ -277,6 +277,18 @@ def test_what_a_named_value_sets_belongs_to_the_experiment(tmp_path: Path) -> No
         ("  a.b: {short: {seed: 1}}\n", "`a.b` is no name of an axis with named values"),
         ("  rtt: {a/b: {seed: 1}}\n", "`a/b` is no name of a value"),
         ("  rtt: {short: {version: 1}}\n", "`version` cannot vary"),
+        (
+            "  topology.bottleneck.rate: [5mbit, 1mbit, 5000kbit]\n",
+            f"`5000kbit` means the same as `5mbit` at line {FIRST + 1}, column 3",
+        ),
+        (
+            "  rtt:\n    one: {warmup: 1s}\n    other: {warmup: 1000ms}\n",
+            f"`other` means the same as `one` at line {FIRST + 2}, column 5",
+        ),
+        (
+            f"  {CONTROL}: [reno, vegas]\n  include: [{{{CONTROL}: {{name: vegas}}}}]\n",
+            f"a mapping means the same as `vegas` at line {FIRST + 1}",
+        ),
     ],
 )
 def test_nothing_of_a_matrix_is_silently_replaced(

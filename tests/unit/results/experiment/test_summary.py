@@ -14,7 +14,7 @@ from scipy import stats
 
 from orchestrator.errors import UsageError
 from orchestrator.repetitions import RepetitionRule
-from results.experiment import overview
+from results.experiment import experiment_document
 from results.experiment.experiments import find
 from results.experiment.observations import ValueSelection
 from results.experiment.summary import summarise
@@ -99,7 +99,7 @@ def test_an_attempt_that_ended_well_stands_in_the_place_of_those_that_did_not(
     found = row(summary(store), "a")
     assert (found["n"], found["left_out"]["failed"]) == (2, 1)  # repetition 7 is missing
     trial, _others = find(store, "trial")
-    assert overview.document(trial)["failed"] == 1
+    assert experiment_document.fields(trial)["failed"] == 1
     assert [row.repetition for row in trial.standing()] == [7, 0, 1]
     shown = run_view.experiment_line(trial, {}, datetime.now(UTC))
     assert shown.states == "2 faithful, 1 failed"

@@ -290,6 +290,12 @@ INFINITE = "metrics SET value = 9e999 WHERE run = 1 AND name = 'goodput_bps'"
         ("checks SET ok = 0 WHERE run = 1", "but its checks make the run unfaithful"),
         ("runs SET duration_s = 9e999 WHERE run = 1", "duration_s is inf"),
         ("runs SET variant = '{\"a\": Infinity}' WHERE run = 1", "Infinity is no number of JSON"),
+        ("runs SET resolved = '\"x\"' WHERE run = 1", "runs: resolved has another form"),
+        ("runs SET resolved = '{' WHERE run = 1", "runs: resolved is no JSON"),
+        (
+            f"provenance SET value = '{'[' * 5000}{']' * 5000}' WHERE run = 1 AND key = 'hosts'",
+            "provenance: value is deeper than 40",
+        ),
         ("runs SET started_utc = 'now' WHERE run = 1", "'now' is no time"),
         ("runs SET windows = '[[\"late\", 5, 1]]' WHERE run = 1", "has no length"),
         ("flows SET start_s = 1e308 WHERE run = 1", "start_s is 1e+308, not a number up to"),
