@@ -8,7 +8,7 @@ import click
 
 from orchestrator.cli.options import shared
 from orchestrator.cli.render import terminal
-from results.experiment.experiment_document import list_document
+from results.documents.experiment_document import list_document
 from results.experiment.experiments import experiments
 from results.store.store import Store
 from results.wording import quantities

@@ -21,7 +21,7 @@ from results.metrics.base import RunData, Span, growth, metric
     most=1.0,
     subject="flow",
     scopes=("run", "flow"),
-    title="limited by the congestion window",
+    title="Limited by the congestion window",
     shown_as="percent",
 )
 def cwnd_limited_share(data: RunData, flows: Sequence[int], span: Span) -> float | None:
@@ -41,7 +41,7 @@ def cwnd_limited_share(data: RunData, flows: Sequence[int], span: Span) -> float
     most=1.0,
     subject="flow",
     scopes=("run", "flow"),
-    title="limited by the receive window",
+    title="Limited by the receive window",
     shown_as="percent",
 )
 def rwnd_limited_share(data: RunData, flows: Sequence[int], span: Span) -> float | None:
@@ -59,7 +59,7 @@ def rwnd_limited_share(data: RunData, flows: Sequence[int], span: Span) -> float
     most=1.0,
     subject="flow",
     scopes=("run", "flow"),
-    title="limited by the send buffer",
+    title="Limited by the send buffer",
     shown_as="percent",
 )
 def sndbuf_limited_share(data: RunData, flows: Sequence[int], span: Span) -> float | None:
@@ -78,7 +78,7 @@ def sndbuf_limited_share(data: RunData, flows: Sequence[int], span: Span) -> flo
     most=1.0,
     subject="flow",
     scopes=("run", "flow"),
-    title="limited by the application",
+    title="Limited by the application",
     shown_as="percent",
 )
 def app_limited_share(data: RunData, flows: Sequence[int], span: Span) -> float | None:

@@ -10,7 +10,7 @@ from flask import Response, jsonify, request
 
 from results.contract import experiments as contract
 from results.contract.base import SCHEMA
-from results.experiment import experiment_document
+from results.documents import experiment_document
 from results.experiment.experiments import Experiment
 from results.experiment.summary_document import document
 from results.store.parts.notes import Remarks

@@ -12,7 +12,6 @@ from flask import Flask
 from markupsafe import Markup, escape
 
 from orchestrator import plaintext
-from orchestrator.recording.model import Check
 from results.records.model import Variant
 from results.wording.check_words import outcome_words
 from results.wording.endings import ended_early, ending
@@ -139,10 +138,6 @@ def _si(value: float, unit: str, digits: int = 4) -> str:
     return f"{number(value / factor, digits)} {prefix}{unit}"
 
 
-def _check_outcome(check: Check) -> str:
-    return outcome_words(check.ok, check.measured)
-
-
 def register(app: Flask) -> None:
     """Make the formats template filters of the application, and show texts safely."""
     app.jinja_env.finalize = finalized
@@ -152,4 +147,4 @@ def register(app: Flask) -> None:
         filters: dict[str, Callable[..., Any]] = app.jinja_env.filters
         filters[f"as_{function.__name__}"] = function
     app.jinja_env.filters |= {"ended_early": ended_early, "ending": ending}
-    app.jinja_env.filters["check_outcome"] = _check_outcome
+    app.jinja_env.filters["check_outcome"] = outcome_words

@@ -14,7 +14,7 @@ from scipy import stats
 
 from orchestrator.errors import UsageError
 from orchestrator.repetitions import RepetitionRule
-from results.experiment import experiment_document
+from results.documents import experiment_document
 from results.experiment.experiments import find
 from results.experiment.observations import ValueSelection
 from results.experiment.summary import summarise
