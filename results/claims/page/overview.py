@@ -51,7 +51,8 @@ orchestrator reproduce --full --plan              # what the papers' own size wo
   Of these, W2.2, W3.4, W4.4, W5.13, W5.14, W6.9, W6.10, W8.2, L1.1, L6.3, L8.3, T3.2, T6.1, T12.4,
   T15.1, B4.2, B4.4, B5.1 and B6.2 are compared in another way than before. An audit corrected more
   when verdicts were known. W6.1, W6.3 and W6.13 begin at 10 ms, as at shorter times the link holds
-  NewReno. A statement that compared the ends of B4.7 is left out.
+  NewReno. L1.1 and L1.2 compare mean times, as L1.3 does, and compared medians. A statement that
+  compared the ends of B4.7 is left out.
 - A third reading added statements that were missing: W3.10 to W3.12, W4.11 to W4.14, W5.15, L1.4,
   L1.5, L2.9, L3.6, L7.5, L7.6, T4.4 to T4.6, T5.4, T10.3, T12.6, T14.4, B1.3, B2.3 to B2.5, B3.2,
   B4.12, B4.13 and B5.4 to B5.7. They were committed before they were judged. What the closed forms
