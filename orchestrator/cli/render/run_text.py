@@ -14,6 +14,7 @@ from results.wording.endings import ended_early, ending
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from orchestrator.recording.model import Check
     from results.metrics.base import Table
     from results.records.model import RunEvent, RunRow
     from results.runs.model import (
@@ -32,6 +33,8 @@ _UNITS = {"_bps": "bit/s", "_s": "s", "_packets": "packets", "_segments": "segme
 
 _DEPENDS_ON_SAMPLING = "digest: another sampling period may give another one"
 _MOST_EVENTS = 20
+_LONGEST_DETAIL = 80
+"""Characters of a check's detail in a table."""
 _LEAST_DERIVED = 10**9
 """Seeds from here on are taken as drawn by the program: with `seeds: independent` all are."""
 
@@ -147,8 +150,9 @@ def print_run(run: RunResult, out: Console, everything: bool = False) -> None:
     _line(outcome(run), out)
     if run.row.digest_depends_on_sampling:
         _line(_DEPENDS_ON_SAMPLING, out)
-    if everything or any(check.ok is not True for check in run.checks):
-        out.print(_checks(run, everything))
+    shown = [check for check in run.checks if everything or check.ok is not True]
+    if shown:
+        _print_checks(shown, out)
 
 
 def _remarks(remarks: Remarks, out: Console) -> None:
@@ -278,21 +282,23 @@ def _links(links: Sequence[LinkResult]) -> Any:
     return terminal.table(headings, rows, right=range(1, len(headings)))
 
 
-def _checks(run: RunResult, everything: bool) -> Any:
-    """Return a table of the checks, without ``everything`` of those that did not pass."""
+def _print_checks(checks: Sequence[Check], out: Console) -> None:
+    """Print a table of the checks, and below it the details that are too long for a column."""
     rows = [
         [
             outcome_words(check.ok, check.measured),
             check.name,
             *map(_plain, (check.expected, check.measured, check.tolerance)),
             check.unit,
-            check.detail,
+            check.detail if len(check.detail) <= _LONGEST_DETAIL else "see below",
         ]
-        for check in run.checks
-        if everything or check.ok is not True
+        for check in checks
     ]
     headings = ["check", "of", "expected", "measured", "tolerance", "unit", ""]
-    return terminal.table(headings, rows, right=(2, 3, 4))
+    out.print(terminal.table(headings, rows, right=(2, 3, 4)))
+    for check in checks:
+        if len(check.detail) > _LONGEST_DETAIL:
+            _line(f"{check.name}: {check.detail}", out)
 
 
 def _line(text: str, out: Console) -> None:
