@@ -226,7 +226,11 @@ def _load_tree(
     counts: VariantCounts | None = None
     varied: list[Fault] = []
     if find(tree, ("matrix",)) or find(tree, ("reduced",)):
-        variants, counts, varied = _validate_variants(without_reduced(tree), modules, meant)
+        # What was stored before equal variants were refused can still be read.
+        distinct = not isinstance(files, StoredFiles)
+        variants, counts, varied = _validate_variants(
+            without_reduced(tree), modules, meant, distinct
+        )
     elif scenario:
         variants = [LoadedVariant({}, {}, scenario, tree, modules)]
     # A fault of the text at a position, such as an alias, explains why the value there is invalid.
@@ -264,8 +268,9 @@ def _validate(
 
 
 def _validate_variants(
-    tree: Node, modules: Modules, meant: PathSuggestions
+    tree: Node, modules: Modules, meant: PathSuggestions, distinct: bool
 ) -> tuple[list[LoadedVariant], VariantCounts | None, list[Fault]]:
+    """Return the variants; with ``distinct`` two that mean the same are a fault."""
     expanded, counts, faults = expand(tree, meant)
     loaded: list[LoadedVariant] = []
     meanings: dict[bytes, Variant] = {}
@@ -273,8 +278,9 @@ def _validate_variants(
         scenario, more = _validate(variant.tree, modules, meant)
         if scenario:
             loaded.append(_loaded(variant, scenario, modules))
-            first = meanings.setdefault(_meaning(scenario), variant)
-            more += _equal_in_meaning(variant, first)
+            if distinct:
+                first = meanings.setdefault(_meaning(scenario), variant)
+                more += _equal_in_meaning(variant, first)
         faults = _distinct(faults + more) if more else faults
         if len(faults) > _ENOUGH_FAULTS:
             break

@@ -9,6 +9,7 @@ import pytest
 from orchestrator.errors import Fault, ScenarioError
 from orchestrator.planning.identity import experiment_sha256
 from orchestrator.scenario import LoadedScenario, load
+from orchestrator.scenario.loader import load_stored
 
 QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
 FIRST = len(QUICKSTART.read_text().splitlines()) + 1
@@ -296,3 +297,8 @@ def test_nothing_of_a_matrix_is_silently_replaced(
 ) -> None:
     found = [fault.message for fault in faults(tmp_path, f"matrix:\n{matrix}")]
     assert any(each.startswith(message) for each in found), found
+
+
+def test_variants_that_mean_the_same_can_still_be_read_from_a_store() -> None:
+    text = QUICKSTART.read_text() + "matrix:\n  topology.bottleneck.rate: [5mbit, 5000kbit]\n"
+    assert len(load_stored(text, {}).variants) == 2

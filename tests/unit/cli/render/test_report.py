@@ -35,9 +35,7 @@ def full_run() -> RunResult:
     steps = tuple((10.0 * place, (10_000_000, 5_000_000)[place % 2]) for place in range(8))
     requested = {"link": "up", "queue": {"limit": "5p"}}
     goodputs = [replace(first, metrics={"goodput_bps": one}) for one in (1e6, None)]
-    long = (
-        "far from what was requested, for a reason that is too long for a column of a table"
-    )
+    long = "far from what was requested, for a reason that is too long for a column of a table"
     wrong = replace(check("rate", ok=False), detail=long)
     checks = [check(), wrong, replace(check("full queue", ok=None), detail="12 places")]
     return result(
