@@ -201,6 +201,8 @@ class Summary:
     without_values: Sequence[str] = ()
     differences: Sequence[Comparison] = ()
     crossings: Sequence[Crossing] = ()
+    without_differences: Sequence[str] = ()
+    """Labels of axes that were asked for, and along which there is no difference."""
 
     @property
     def left_out(self) -> LeftOut:

@@ -74,7 +74,9 @@ def summarise(
     names = list(dict.fromkeys(selection.metrics)) or [DEFAULT_METRIC]
     asked_questions = questions(groups, axes, by, compare)
     differences = contrasts(groups, axes, names, asked_questions)
-    groups = _ordered(groups, [named(label, axes) for label in by])
+    along = [named(label, axes) for label in by]
+    groups = _ordered(groups, along)
+    compared = {difference.axis for difference in differences}
     rules = _rule(experiment, selection)
     there = {name for group in groups for (_of, name), values in group.values.items() if values}
     return Summary(
@@ -86,6 +88,7 @@ def summarise(
         without_values=[name for name in dict.fromkeys(selection.metrics) if name not in there],
         differences=differences,
         crossings=list(_crossings(groups, axes, names, asked_questions)),
+        without_differences=[axis.label for axis in along if axis.path not in compared],
     )
 
 

@@ -58,6 +58,8 @@ def notes(summary: Summary) -> Iterator[str]:
     single = any(row.n == 1 for row in summary.rows)
     if single:
         yield "a single run has no interval; --repetitions N makes more"
+    for label in summary.without_differences:
+        yield f"no differences along {label}: no two variants with values differ in it alone"
     yield from _families(summary, single)
 
 

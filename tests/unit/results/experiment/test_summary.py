@@ -23,6 +23,7 @@ from results.matrix.axes import axes, named, number
 from results.statistics.drift import PARTS
 from results.statistics.estimates import estimate
 from results.store.store import Store
+from results.wording.summary_tables import notes
 from tests.support.experiments import make
 from tests.support.recordings import head
 from web.views import run_view
@@ -342,3 +343,15 @@ def test_a_warm_up_is_offered_beside_the_fixed_one(store: Store) -> None:
     make(store, slow)
     found = row(summary(store), "a")["metrics"]["goodput_bps"]["steady_from_s"]
     assert 3.0 <= found <= 5.0  # 6 parts of 20 of 10 s; the rule may leave out some more by chance
+
+
+def test_an_axis_without_differences_is_named(store: Store) -> None:
+    make(store, two, [{LIMIT: "5p", CONTROL: "reno"}, {LIMIT: "10p", CONTROL: "cubic"}])
+    trial, _others = find(store, "trial")
+    made = summarise(store, trial, ValueSelection(("goodput_bps",)), ["limit"])
+    assert (made.differences, made.without_differences) == ([], ["limit"])
+    said = "no differences along limit: no two variants with values differ in it alone"
+    assert said in list(notes(made))
+    make(store, two, [{LIMIT: "10p", CONTROL: "reno"}])
+    trial, _others = find(store, "trial")
+    assert not summarise(store, trial, ValueSelection(()), ["limit"]).without_differences
