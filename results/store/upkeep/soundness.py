@@ -266,6 +266,11 @@ def _require_flows(run: StoredRun) -> None:
         _require_fields(vars(flow), f"flows: {flow.name:.50}:")
         if not all(isinstance(name, str) and name in channels for name in flow.path):
             raise _Unsound(f"flows: {flow.name:.50} crosses an unknown link")
+        if flow.start_s >= run.row.duration_s:
+            raise _Unsound(
+                f"flows: {flow.name:.50} starts at {flow.start_s:g} s, in a run of "
+                f"{run.row.duration_s:g} s"
+            )
         if wrong := ranges.outcome_problem(flow):
             raise _Unsound(f"flows: {flow.name:.50}: {wrong}")
         _require_pairs(flow.congestion_fields, MOST_FIELDS, "flows: congestion_fields")

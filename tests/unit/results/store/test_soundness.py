@@ -299,6 +299,7 @@ INFINITE = "metrics SET value = 9e999 WHERE run = 1 AND name = 'goodput_bps'"
         ("runs SET started_utc = 'now' WHERE run = 1", "'now' is no time"),
         ("runs SET windows = '[[\"late\", 5, 1]]' WHERE run = 1", "has no length"),
         ("flows SET start_s = 1e308 WHERE run = 1", "start_s is 1e+308, not a number up to"),
+        ("flows SET start_s = 5000 WHERE run = 1", "starts at 5000 s, in a run of"),
         ("flows SET path = '[\"no:forward\"]' WHERE run = 1", "crosses an unknown link"),
         ("flows SET flow = flow + 5 WHERE run = 1", "is not numbered from 0"),
         ("flows SET outcome = 'vanished' WHERE run = 1", "outcome is 'vanished'; ended, timed_out"),
