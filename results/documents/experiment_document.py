@@ -9,6 +9,7 @@ from results.contract import experiments as contract
 from results.contract.base import SCHEMA
 from results.experiment import overview
 from results.experiment.experiments import Experiment
+from results.experiment.summary_document import axis_sets
 from results.matrix.axes import Axis
 
 
@@ -64,7 +65,5 @@ def _axis(axis: Axis) -> contract.ListedAxis:
         paths=list(axis.paths),
         label=axis.label,
         values=list(axis.values),
-        sets=None
-        if axis.sets is None
-        else {name: dict(there) for name, there in axis.sets.items()},
+        sets=axis_sets(axis),
     )

@@ -30,7 +30,7 @@ from __future__ import annotations
 from typing import Any
 
 from results.contract import experiments as contract
-from results.contract.base import SCHEMA
+from results.contract.base import SCHEMA, Variant
 from results.experiment.left_out import LeftOut
 from results.experiment.model import (
     Comparison,
@@ -67,10 +67,15 @@ def _axis(axis: Axis) -> contract.Axis:
         unit=axis.unit,
         values=list(axis.values),
         numbers=None if axis.numbers is None else list(axis.numbers),
-        sets=None
-        if axis.sets is None
-        else {name: dict(there) for name, there in axis.sets.items()},
+        sets=axis_sets(axis),
     )
+
+
+def axis_sets(axis: Axis) -> dict[str, Variant] | None:
+    """Return what each named value of an axis sets, None of an axis without names."""
+    if axis.sets is None:
+        return None
+    return {name: dict(there) for name, there in axis.sets.items()}
 
 
 def _row(row: SummaryRow) -> contract.SummaryRow:
