@@ -30,7 +30,8 @@ PLAYBOOKS := PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/ansible-lint -q playbooks
 SPREAD := --numprocesses=auto --maxprocesses=4
 # One worker more than processors, because some tests wait for timers and other processes.
 UNITS := $(BIN)/pytest --numprocesses=$(shell expr $$(nproc) + 1) --maxprocesses=5 --dist=worksteal \
-	-m 'not build and not long' tests/unit kmods/tests
+	-m 'not build and not long and not slow' tests/unit kmods/tests
+SLOW_UNITS := $(BIN)/pytest $(SPREAD) --dist=worksteal -m 'slow and not build and not long' tests/unit kmods/tests
 GUESTS := $(BIN)/pytest $(SPREAD) --dist=loadscope --no-loadscope-reorder --own-cpu --durations=15 \
 	-m '(guest or browser or build or kmods) and not (real_time or lab_hosts or long)'
 HOSTS := $(BIN)/pytest --durations=5 -m 'lab_hosts and not real_time and not long'
@@ -46,12 +47,12 @@ setup: $(DEV_READY)  ## install packages and .venv, for running and for developi
 run: $(RUN_READY)  ## run the quickstart scenario, and say where to look
 	@$(BIN)/orchestrator run $(QUICKSTART)
 
-check: $(DEV_READY)  ## check style, types, licences and units
+check: $(DEV_READY)  ## check style, types, licences and the quick unit tests
 	@$(BESIDE) check "style=$(STYLE)" "types=$(BIN)/mypy" "units=$(UNITS)"
 
-test: check  ## check everything: `make check`, then playbooks, builds, guests, lab and browser
+test: check  ## check everything: `make check`, then slow unit tests, playbooks, builds, guests, lab and browser
 	@$(BIN)/orchestrator guest build --quiet
-	@$(BESIDE) --show guests --show hosts tests "playbooks=$(PLAYBOOKS)" "guests=$(GUESTS)" "hosts=$(HOSTS)"
+	@$(BESIDE) --show guests --show hosts tests "slow units=$(SLOW_UNITS)" "playbooks=$(PLAYBOOKS)" "guests=$(GUESTS)" "hosts=$(HOSTS)"
 	$(BIN)/pytest --durations=15 -m 'real_time and not long'
 
 test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM, try all of it, destroy it

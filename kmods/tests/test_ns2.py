@@ -27,6 +27,7 @@ def estimate(program: Path, label: str) -> float:
     return mean_of(program, "estimate", study.VARIANTS[label])
 
 
+@pytest.mark.slow
 def test_it_runs_under_sanitizers(tmp_path: Path) -> None:
     flags = ("-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all")
     program = study.build(tmp_path, *flags)
@@ -49,6 +50,7 @@ def test_a_wrong_option_is_an_error(program: Path, options: Options, said: str) 
         study.simulate(program, options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("recovery", "delayed"), [*((each, 0.1) for each in RECOVERIES), ("reno", 0)]
 )
@@ -78,6 +80,7 @@ def test_reno_under_random_loss_follows_the_closed_form(
     assert window == pytest.approx(1.309 / sqrt((2 if delayed else 1) * loss), rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_single_reno_flow_is_a_sawtooth_that_fills_the_link(program: Path) -> None:
     """The window falls from 250 to 125 segments and gains half of one a round trip.
 
@@ -92,6 +95,7 @@ def test_a_single_reno_flow_is_a_sawtooth_that_fills_the_link(program: Path) -> 
     assert run["estimate"] == pytest.approx(1, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recovery", RECOVERIES)
 def test_ten_reno_flows_share_a_full_link(program: Path, recovery: str) -> None:
     ten = {"control": "reno", "recovery": recovery, **study.UNPHASED}
@@ -99,6 +103,7 @@ def test_ten_reno_flows_share_a_full_link(program: Path, recovery: str) -> None:
     assert mean_of(program, "jain", ten) > 0.95
 
 
+@pytest.mark.slow
 def test_a_sender_like_linux_gives_what_the_guest_gives(program: Path) -> None:
     """The guest measured 4.98 (4.75 to 5.21), 33% dropped, 88% in recovery; CSFQ 0.98."""
     label = "Linux, random delays up to 1 ms"
@@ -109,6 +114,7 @@ def test_a_sender_like_linux_gives_what_the_guest_gives(program: Path) -> None:
     assert estimate(program, "Linux, the same, TIBET on ACKs") == pytest.approx(0.94, abs=0.02)
 
 
+@pytest.mark.slow
 def test_no_way_of_recovery_brings_the_estimate_near_the_papers_2_23(program: Path) -> None:
     for label in ("ns-2's Reno", *(each for each in study.VARIANTS if each.startswith("recovery"))):
         assert estimate(program, label) > 3.8, label
@@ -116,6 +122,7 @@ def test_no_way_of_recovery_brings_the_estimate_near_the_papers_2_23(program: Pa
     assert estimate(program, "Reno's own threshold, estimate only observed") > 4
 
 
+@pytest.mark.slow
 def test_fewer_segments_an_ack_and_mixed_flows_bring_it_there_together(program: Path) -> None:
     both = estimate(program, "one segment an ACK, access links of 10 Mbit/s")
     one_each = estimate(program, "each ACK counts one segment")

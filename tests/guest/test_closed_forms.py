@@ -82,6 +82,7 @@ def test_renos_throughput_is_proportional_to_the_inverse_root_of_loss(run: Run) 
     assert mean(counting, "reno_form_ratio") == pytest.approx(0.666, abs=0.032)
 
 
+@pytest.mark.long
 def test_renos_throughput_falls_with_the_rtt_and_libras_does_not(run: Run) -> None:
     document = run(*SHORT, scenario=FOLDER / "rtt.yaml")
     reno = flows_of(document, "reno", least_lost=8)
@@ -100,6 +101,7 @@ def test_renos_throughput_falls_with_the_rtt_and_libras_does_not(run: Run) -> No
     assert np.mean(per_s) / form == pytest.approx(0.856, abs=0.041)
 
 
+@pytest.mark.long
 def test_the_westwoods_follow_their_form_behind_a_standing_queue(run: Run) -> None:
     document = run(
         "repetitions=1", "duration=110s", "warmup=30s", scenario=FOLDER / "standing-queue.yaml"
@@ -117,6 +119,7 @@ def test_the_westwoods_follow_their_form_behind_a_standing_queue(run: Run) -> No
         assert flows[name]["westwood_form_ratio"] == pytest.approx(expected, abs=tolerance), name
 
 
+@pytest.mark.long
 def test_logwestwood_with_constant_alpha_follows_its_form(run: Run, db: Path) -> None:
     document = run(
         "repetitions=1", "duration=90s", "warmup=60s", scenario=FOLDER / "logwestwood.yaml"

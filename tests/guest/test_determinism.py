@@ -182,7 +182,11 @@ def busy_host() -> Iterator[None]:
             process.wait()
 
 
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(
+    "name",
+    [name if name in ("bulk", "udp", "events") else pytest.param(name, marks=pytest.mark.long)
+     for name in KINDS],
+)  # fmt: skip
 def test_equal_seeds_give_equal_digests(runs: Runs, name: str) -> None:
     kind = KINDS[name]
     (idle,) = runs.digests(kind, "1s")
@@ -193,6 +197,7 @@ def test_equal_seeds_give_equal_digests(runs: Runs, name: str) -> None:
 ROUNDED = ("rtt_us", "rttvar_us", "min_rtt_us")
 
 
+@pytest.mark.long
 def test_sampling_moves_no_packet_of_an_iperf3_run_by_more_than_a_microsecond(runs: Runs) -> None:
     """iperf3 polls the clock in steps of 256 ns, so an RTT may be rounded to another number."""
     often, seldom = (runs.stored(IPERF3, sample, *BRIEF)[0] for sample in ("1ms", "1s"))

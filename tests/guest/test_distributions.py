@@ -144,6 +144,7 @@ def test_a_tcp_source_restarts_once_a_cycle(run: Run, db: Path, tmp_path: Path) 
     assert farthest(cycles_s, below) < bound(len(cycles_s))
 
 
+@pytest.mark.long
 def test_web_of_default_sizes_reaches_its_share_of_a_link_in_the_long_run(
     run: Run, tmp_path: Path
 ) -> None:

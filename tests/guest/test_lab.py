@@ -1,19 +1,20 @@
 """The back end ``lab`` with emulation: five hosts inside the guest's kernel, booted in real time.
 
-One boot does all of it (tests/lab/inside.py); the tests look at what came of each step. The boot
-has one CPU, which is its worker's: tests on other CPUs do not disturb it.
+A boot does several steps (tests/lab/inside.py); the tests look at what came of each. The boot has
+one CPU, which is its worker's: tests on other CPUs do not disturb it.
 """
 
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from guest.build import GuestKernel
 from tests.guest.realtime import boot
-from tests.lab.inside import NEED_NETEM
+from tests.lab.inside import NEED_NETEM, NEED_NETEM_AND_LONG, Step
 from tests.support.failed_checks import failed_of_themselves
 
 pytestmark = pytest.mark.guest
@@ -24,9 +25,15 @@ ROUTER = "router (root@10.231.102.2 port 2200)"
 
 @pytest.fixture(scope="module")
 def results(kernel: GuestKernel, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    folder = tmp_path_factory.mktemp("lab")
-    output = boot.run(kernel, "tests.lab.inside", folder, LONGEST_S)
+    return after(kernel, tmp_path_factory.mktemp("lab"), *NEED_NETEM)
+
+
+def after(kernel: GuestKernel, folder: Path, *steps: Step) -> dict[str, Any]:
+    """Return what came of each step in one boot, by its name."""
+    names = [step.__name__ for step in steps]
+    output = boot.run(kernel, "tests.lab.inside", folder, LONGEST_S, names)
     found: dict[str, Any] = json.loads((output / "results.json").read_text(encoding="utf-8"))
+    assert sorted(found) == sorted(names)
     return found
 
 
@@ -64,8 +71,12 @@ def test_a_router_emulates_the_requested_link(results: dict[str, Any]) -> None:
         assert flow["base_rtt_measured_s"] == pytest.approx(0.04, abs=2e-3)
 
 
-def test_a_lost_router_is_reported_and_undoes_its_emulation(results: dict[str, Any]) -> None:
-    found = results["lost_router"]
+@pytest.mark.long
+def test_a_lost_router_is_reported_and_undoes_its_emulation(
+    kernel: GuestKernel, tmp_path: Path
+) -> None:
+    found = after(kernel, tmp_path, *NEED_NETEM_AND_LONG)["lost_router"]
+    assert found["left"] == []
     (run,) = found["runs"]
     assert (found["status"], run["status"]) == (1, "failed")
     assert run["error"].startswith(f"lost host {ROUTER} ")

@@ -1,7 +1,11 @@
-"""Every scenario that is shipped: valid, planned, and run in its short form."""
+"""Every scenario that is shipped: valid, planned, and run in its short form.
+
+``make test`` runs one scenario of each paper, and ``make test-long`` the others.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,11 +28,20 @@ FILES = [
     if "kind: live-path" not in file.read_text() and file.parent != ROOT / "papers" / "claims"
 ]
 """All but those over a real network: tests/unit/scenario/test_shipped_lab.py. Claims are none."""
+PAPERS = {file.parent for file in FILES if ROOT / "papers" in file.parents}
+FIRST = {min(file for file in FILES if file.parent == paper) for paper in PAPERS}
 SHORT_S = 10.0
 """Estimated wall time from which a scenario needs a reduced form."""
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def cases() -> Iterator[object]:
+    """Yield each file, with its mark."""
+    for file in FILES:
+        marks = [pytest.mark.long] if file.parent in PAPERS and file not in FIRST else []
+        yield pytest.param(file, id=str(file.relative_to(ROOT)), marks=marks)
+
+
+@pytest.mark.parametrize("file", list(cases()))
 def test_every_scenario_is_faithful_in_its_short_form(
     file: Path, kernel: GuestKernel, db: Path
 ) -> None:

@@ -61,7 +61,11 @@ def numbers(db: Path, run_id: str) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("queue", QUEUES)
+@pytest.mark.parametrize(
+    "queue",
+    [queue if queue == "fq_codel" else pytest.param(queue, marks=pytest.mark.long)
+     for queue in QUEUES],
+)  # fmt: skip
 def test_a_queues_numbers_do_not_depend_on_sampling(
     run: Run, db: Path, tmp_path: Path, queue: str
 ) -> None:

@@ -322,6 +322,7 @@ def test_bytes_of_many_connections_are_counted_exactly(drawn: Ran) -> None:
     assert len(drawn.series("web", SENDER, "bytes_sent")) <= 31
 
 
+@pytest.mark.long
 def test_web_traffic_makes_the_requested_load(kernel: GuestKernel, tmp_path: Path) -> None:
     """6700 responses of a deviation of 1.4 means: 5% are 2.4 standard errors."""
     run = ran(WEB, tmp_path, kernel)

@@ -92,6 +92,10 @@ lab:
 _WRONG = "receiver1, interface: eth7"
 
 
+Step = Callable[[Lab, Path], dict[str, Any]]
+"""Tries one thing with the hosts, in a new folder, and returns what came of it."""
+
+
 class Trial:
     """One call of the program against the hosts.
 
@@ -286,7 +290,8 @@ def no_way(hosts: Lab, folder: Path) -> dict[str, Any]:
     return {"unreachable": first, "routes": second}
 
 
-NEED_NETEM = (emulated, lost_router, unfit)
+NEED_NETEM = (emulated, unfit)
+NEED_NETEM_AND_LONG = (lost_router,)
 NEED_ROOT_ALONE = (
     live, lost_connection, lost_worker, lost_cleanup_process, lost_network, lost_controller,
     interrupted, no_way,
@@ -297,7 +302,8 @@ def main(folder: Path, names: list[str]) -> None:
     """Try what needs netem, or what is named; results go to ``folder``."""
     results: dict[str, Any] = {}
     with Lab(folder / "lab") as hosts:
-        chosen = [step for step in (*NEED_NETEM, *NEED_ROOT_ALONE) if step.__name__ in names]
+        steps = (*NEED_NETEM, *NEED_NETEM_AND_LONG, *NEED_ROOT_ALONE)
+        chosen = [step for step in steps if step.__name__ in names]
         for step in chosen or NEED_NETEM:
             began = time.monotonic()
             results[step.__name__] = step(hosts, folder / step.__name__)

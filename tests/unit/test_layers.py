@@ -235,6 +235,7 @@ def test_lower_packages_come_first() -> None:
     assert not upward
 
 
+@pytest.mark.slow
 def test_imports_have_no_cycles() -> None:
     names = {_name(path) for path in _modules()}
 

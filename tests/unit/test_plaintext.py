@@ -50,6 +50,7 @@ def test_invisible_characters_are_escapes() -> None:
     assert json.loads(said) == INVISIBLE
 
 
+@pytest.mark.slow
 def test_all_format_characters_are_escapes_and_no_letters() -> None:
     every = [chr(code) for code in range(sys.maxunicode + 1)]
     shown = [char for char in every if plaintext.visible(char) == char]

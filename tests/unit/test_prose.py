@@ -15,12 +15,14 @@ def found(tmp_path: Path, text: str) -> list[str]:
     return [finding.text for finding in prose.check(file, tmp_path)]
 
 
+@pytest.mark.slow
 def test_the_documents_have_no_findings() -> None:
     assert len(prose.documents()) > 10
     findings = [str(finding) for file in prose.documents() for finding in prose.check(file)]
     assert not findings, "\n".join(findings)
 
 
+@pytest.mark.slow
 def test_the_python_files_have_no_findings() -> None:
     assert len(prose.sources()) > 100
     findings = [str(finding) for file in prose.sources() for finding in prose.check(file)]
@@ -143,6 +145,7 @@ def test_a_document_that_a_file_mentions_must_exist(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_all_documents_that_files_mention_exist() -> None:
     assert len(prose.mentioning()) > 500
     findings = [str(each) for file in prose.mentioning() for each in prose.mentions(file)]

@@ -60,6 +60,7 @@ def added(folder: Path, package: ModuleType, name: str, what: str) -> Iterator[M
         vars(package).pop(name, None)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["class HeadDrop", "def cwnd_max_segments"])
 def test_an_example_can_be_imported(what: str) -> None:
     # In a process of its own, as importing registers a metric.
@@ -70,6 +71,7 @@ def test_an_example_can_be_imported(what: str) -> None:
     assert made.returncode == 0, made.stderr
 
 
+@pytest.mark.slow
 def test_the_figure_is_drawn(tmp_path: Path) -> None:
     with (
         added(tmp_path, results.figures, "peak", "class PeakFigure") as module,

@@ -62,6 +62,7 @@ def _imported(path: Path, modules: dict[str, Path]) -> Iterator[str]:
                     yield found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("package", ["results", "web"])
 def test_imports_between_folders_form_no_circle(package: str) -> None:
     modules = _modules(package)

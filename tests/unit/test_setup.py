@@ -49,6 +49,7 @@ def test_each_system_has_its_packages(
     assert run_setup("python", system=system, folder=tmp_path).stdout == f"{python}\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("system", [("fedora", "41"), ("arch", ""), ("debian", "11")])
 def test_on_other_systems_one_error_names_what_is_missing(
     system: tuple[str, str], tmp_path: Path

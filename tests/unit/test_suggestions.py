@@ -75,6 +75,7 @@ def test_every_word_for_a_kind_or_a_control_leads_to_one_that_exists() -> None:
             assert not set(meant) & {word}
 
 
+@pytest.mark.slow
 def test_every_word_for_a_key_leads_to_a_key_of_the_language() -> None:
     import json
 

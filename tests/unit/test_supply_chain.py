@@ -73,6 +73,7 @@ def test_the_bill_of_materials_is_valid_complete_and_reproducible(tmp_path: Path
     assert len(root["dependsOn"]) == len(components)
 
 
+@pytest.mark.slow
 def test_an_unreachable_database_is_not_a_pass(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -12,6 +12,7 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import kmods.build
@@ -41,7 +42,7 @@ os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/run/home", TMPDIR
 os.environ["PYTHONPATH"] = "{root}"
 with open("/run/out/said", "wb") as said:
     status = subprocess.call(
-        ["{python}", "-B", "-m", "{module}", "/run/out"],
+        ["{python}", "-B", "-m", "{module}", "/run/out", *{arguments}],
         stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT, cwd="/run/home",
     )
 with open("/run/out/status", "w") as file:
@@ -58,8 +59,16 @@ _BUILT_IN = (
 """Configuration option to module, of what the bed asks for."""
 
 
-def run(kernel: GuestKernel, module: str, folder: Path, longest_s: float = _LONGEST_S) -> Path:
+def run(
+    kernel: GuestKernel,
+    module: str,
+    folder: Path,
+    longest_s: float = _LONGEST_S,
+    arguments: Sequence[str] = (),
+) -> Path:
     """Boot, run a Python module as root with the environment's Python; return its results' folder.
+
+    The module's arguments are that folder and ``arguments``.
 
     Raises:
         RuntimeError: it did not end well; with what it said.
@@ -67,7 +76,7 @@ def run(kernel: GuestKernel, module: str, folder: Path, longest_s: float = _LONG
     output, modules = folder / "out", folder / "modules"
     output.mkdir()
     _make_modules(kernel, modules)
-    init = _INIT.format(root=ROOT, python=sys.executable, module=module)
+    init = _INIT.format(root=ROOT, python=sys.executable, module=module, arguments=list(arguments))
     (folder / "init.py").write_text(init, encoding="utf-8")
     boundary = ["bwrap", "--unshare-all", "--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     boundary += ["--ro-bind", "/", "/", "--tmpfs", "/tmp", "--dev", "/dev", "--proc", "/proc"]

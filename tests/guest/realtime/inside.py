@@ -120,18 +120,22 @@ def doctor(folder: Path) -> dict[str, Any]:
 
 
 def busy(folder: Path) -> dict[str, Any]:
-    """A loop beside the run, a parameter that is set, and packets that are lost by number."""
+    """A loop beside the traffic, a parameter that is set, and packets that are lost by number."""
     db = folder / "runs.db"
     subprocess.run(["modprobe", "tcp_logwestwood"], check=True)
     before = PARAMETER.read_text()
     seen: dict[str, str] = {}
 
+    loops: list[subprocess.Popen[bytes]] = []
+
     def meanwhile() -> None:
         seen["parameter"] = PARAMETER.read_text()
+        loops.append(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
 
-    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as loop:
-        run_plan(planned(*SHORT, TUNED, LISTED), RunOptions(db, local.Local()), Watch(meanwhile))
-        loop.kill()
+    run_plan(planned(*SHORT, TUNED, LISTED), RunOptions(db, local.Local()), Watch(meanwhile))
+    (loop,) = loops
+    loop.kill()
+    loop.wait()
     return {
         **seen,
         "parameter before": before,

@@ -135,6 +135,7 @@ def test_what_is_not_there_is_an_error(results: oa.Results, tmp_path: Path) -> N
         oa.open(tmp_path / "nothing.db")
 
 
+@pytest.mark.slow
 def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")

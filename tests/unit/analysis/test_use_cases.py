@@ -100,6 +100,7 @@ def test_runs_and_experiments_are_exported(fake: FakeRunner, tmp_path: Path) -> 
         oa.export("last", "run.unknown")
 
 
+@pytest.mark.slow
 def test_a_report_is_written(fake: FakeRunner) -> None:
     ended = oa.run("pair.yaml", repetitions=2)
     name = str(ended.outcomes[0].experiment)

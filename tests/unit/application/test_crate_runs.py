@@ -87,6 +87,7 @@ def change_plan(folder: Path, change: Callable[[dict[str, Any]], object]) -> Non
     listed_again(folder)
 
 
+@pytest.mark.slow
 def test_a_crate_has_everything_and_makes_its_runs_again(
     crate_of: Path, fake: FakeRunner, tmp_path: Path
 ) -> None:
@@ -119,6 +120,7 @@ def test_a_crate_has_everything_and_makes_its_runs_again(
     assert "4 of 4 runs are stored already" in plain.stderr
 
 
+@pytest.mark.slow
 def test_the_crate_of_a_run_and_one_as_an_archive(
     crate_of: Path, fake: FakeRunner, tmp_path: Path
 ) -> None:
@@ -282,6 +284,7 @@ MALFORMED: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", MALFORMED)
 def test_a_malformed_crate_is_refused(
     crate_of: Path, fake: FakeRunner, tmp_path: Path, what: str
@@ -310,6 +313,7 @@ def entry(name: str, mode: int = 0o100644, **more: Any) -> zipfile.ZipInfo:
     return info
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("info", "content", "said"),
     [
@@ -340,6 +344,7 @@ def test_an_archive_that_is_no_plain_one_is_refused(
     assert "Traceback" not in done.output
 
 
+@pytest.mark.slow
 def test_an_archive_that_lies_about_a_size_is_refused(crate_of: Path, fake: FakeRunner) -> None:
     path = zipped(crate_of)
     content = bytearray(path.read_bytes())

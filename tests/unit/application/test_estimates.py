@@ -79,6 +79,7 @@ def test_another_kernel_and_an_unreadable_store_leave_the_constants(
     assert "earlier" not in result.stderr
 
 
+@pytest.mark.slow
 def test_a_plan_of_a_paper_says_what_is_missing_and_how_long_it_takes(paper: FakeRunner) -> None:
     state("2.24")  # three repetitions leave the long queue's row open
     before = planned("paper:W1.1")
@@ -99,6 +100,7 @@ def test_a_plan_of_a_paper_says_what_is_missing_and_how_long_it_takes(paper: Fak
     assert len(paper.asked) == 3
 
 
+@pytest.mark.slow
 def test_the_text_of_such_a_plan_says_from_how_many_runs(paper: FakeRunner) -> None:
     text = orchestrator("reproduce", "paper:W1.1", "--plan", *WORDS).stdout
     assert text.splitlines()[2].split()[-2:] == ["6", "none"]

@@ -33,6 +33,7 @@ def dumped(db: Path) -> str:
         return "\n".join(connection.iterdump())
 
 
+@pytest.mark.slow
 def test_what_is_stored_needs_no_folder_and_names_none(
     tmp_path: Path, first: Path, fake: FakeRunner
 ) -> None:
@@ -141,6 +142,7 @@ def sweep(folder: Path, axes: str, files: Path | None = None) -> Path:
     return file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("axes", AXES.values(), ids=list(AXES))
 @pytest.mark.parametrize("outside", [False, True])
 def test_absolute_paths_as_values_of_axes_are_one_experiment_and_shown_to_nobody(

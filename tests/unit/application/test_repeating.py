@@ -46,6 +46,7 @@ def made(db: str = "runs.db") -> dict[str, list[int]]:
     return found
 
 
+@pytest.mark.slow
 def test_each_variant_is_repeated_until_its_mean_is_known(sweep: FakeRunner) -> None:
     result = orchestrator("run", "sweep.yaml", "--db", "runs.db")
     assert result.exit_code == 0, result.stderr
@@ -57,6 +58,7 @@ def test_each_variant_is_repeated_until_its_mean_is_known(sweep: FakeRunner) -> 
     assert sum(map(len, made().values())) == 12
 
 
+@pytest.mark.slow
 def test_runs_that_do_not_count_are_made_up_for(sweep: FakeRunner) -> None:
     spec = orchestrator("plan", "sweep.yaml", "--json")
     assert spec.exit_code == 0

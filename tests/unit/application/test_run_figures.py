@@ -40,6 +40,7 @@ def measured(fake: FakeRunner, monkeypatch: pytest.MonkeyPatch) -> FakeRunner:
     return fake
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_beside_the_store(measured: FakeRunner) -> None:
     measured.verdict[1] = "unfaithful"
     done = orchestrator("run", "pair.yaml", "--set", "figures.1.metric=goodput_bps")
@@ -52,6 +53,7 @@ def test_figures_are_drawn_beside_the_store(measured: FakeRunner) -> None:
     assert "goodput.pdf: left out: 2 runs unfaithful\n" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_figure_that_cannot_be_drawn_is_an_error(measured: FakeRunner) -> None:
     done = orchestrator("run", "pair.yaml", "--figures", "paper/figures", "--quiet")
     assert done.exit_code == 2
@@ -59,6 +61,7 @@ def test_a_figure_that_cannot_be_drawn_is_an_error(measured: FakeRunner) -> None
     assert [one.name for one in Path("paper/figures").iterdir()] == ["goodput.pdf"]
 
 
+@pytest.mark.slow
 def test_figures_are_drawn_again_from_stored_runs(measured: FakeRunner) -> None:
     words = ("run", "pair.yaml", "--set", "figures.1.metric=goodput_bps", "--figures", "out")
     assert orchestrator(*words).exit_code == 0

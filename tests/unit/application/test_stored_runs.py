@@ -18,6 +18,7 @@ from tests.support.stores import TINY, restore
 __all__ = ["fake"]
 
 
+@pytest.mark.slow
 def test_resume_and_verify_know_what_a_guest_stored(
     tmp_path: Path, fake: FakeRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -42,6 +43,7 @@ def test_resume_and_verify_know_what_a_guest_stored(
     assert (verified.exit_code, "the same digest as" in verified.stderr) == (0, True)
 
 
+@pytest.mark.slow
 def test_verify_names_another_kernel_before_anything_runs(
     fake: FakeRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,6 +76,7 @@ def with_inputs(release: str, inputs: dict[str, str]) -> GuestKernel:
     return replace(KERNEL, release=release, manifest={"release": release, "inputs": inputs})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["LINK_MODEL", "DIGEST_VERSION"])
 def test_runs_of_other_versions_are_neither_resumed_nor_verified(
     tmp_path: Path, fake: FakeRunner, name: str, monkeypatch: pytest.MonkeyPatch

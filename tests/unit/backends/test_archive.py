@@ -71,6 +71,7 @@ def test_a_sparse_file_is_refused(tmp_path: Path) -> None:
         unpack(tmp_path / "tar", tmp_path / "here", "them")
 
 
+@pytest.mark.slow
 def test_bytes_and_files_are_bounded(tmp_path: Path) -> None:
     tar = archive_of(tmp_path / "tar", (plain("a"), bytes(600)), (plain("b"), bytes(600)))
     with pytest.raises(RemoteError, match="too much, at b"):

@@ -92,6 +92,7 @@ def test_only_guests_are_spread() -> None:
     assert "only runs of --backend guest can be spread" in ended.output
 
 
+@pytest.mark.slow
 def test_dask_is_imported_only_when_it_is_used() -> None:
     program = (
         "import sys\n"

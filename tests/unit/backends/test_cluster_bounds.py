@@ -88,6 +88,7 @@ def spread(
     return ClusterGuest(Guest(kernel, unconfined=True), cluster, jobs)
 
 
+@pytest.mark.slow
 def test_runs_under_way_follow_the_workers_and_few_answers_are_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +102,7 @@ def test_runs_under_way_follow_the_workers_and_few_answers_are_in_memory(
     assert cluster.most == [8 + 1 + 1, cluster_guest.MOST_COLLECTED]
 
 
+@pytest.mark.slow
 def test_jobs_limit_the_runs_under_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Played(8, 3)
     backend = spread(cluster, tmp_path, monkeypatch, jobs=3)
@@ -117,6 +119,7 @@ def test_a_stopped_plan_begins_no_run(tmp_path: Path, monkeypatch: pytest.Monkey
         assert cpu is None
 
 
+@pytest.mark.slow
 def test_a_lost_scheduler_ends_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     class Lost(Played):
         @contextlib.contextmanager

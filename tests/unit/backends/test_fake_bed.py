@@ -47,6 +47,7 @@ def spec() -> RunSpec:
     return run
 
 
+@pytest.mark.slow
 def test_a_played_back_run_is_stored_whole(
     bed: Path, kernel: GuestKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,6 +96,7 @@ def damage(bed: Path, kind: str) -> None:
             file.write('{"fact":"flow_error","flow":"reno","problem":"no route"}\n')
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "said"),
     [
@@ -122,6 +124,7 @@ def test_a_run_that_is_not_whole_is_marked_failed(
     assert watcher.phases[-1] == "failed"
 
 
+@pytest.mark.slow
 def test_a_hung_guest_is_ended(
     bed: Path, kernel: GuestKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

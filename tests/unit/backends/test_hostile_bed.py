@@ -309,6 +309,7 @@ STALLS: dict[str, tuple[tuple[str, str], str]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_sweep_of_hostile_beds_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     (tmp_path / "tmp").mkdir()
@@ -333,6 +334,7 @@ def test_a_sweep_of_hostile_beds_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 2**20  # KiB
 
 
+@pytest.mark.slow
 def test_beds_without_progress_are_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     acts = [FINE, *(act for act, _said in STALLS.values()), FINE]
     runs = play(tmp_path, monkeypatch, acts, watchdog_s=WATCHDOG_S)
@@ -341,6 +343,7 @@ def test_beds_without_progress_are_ended(tmp_path: Path, monkeypatch: pytest.Mon
         assert said in run["error"], kind
 
 
+@pytest.mark.slow
 def test_three_runs_with_a_malformed_one_give_two(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -350,6 +353,7 @@ def test_three_runs_with_a_malformed_one_give_two(
     assert "an integer has more than 64 bits" in runs[1]["error"]
 
 
+@pytest.mark.slow
 def test_values_that_the_store_refuses_are_a_failed_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -367,6 +371,7 @@ def test_values_that_the_store_refuses_are_a_failed_run(
     assert all("malformed output" in run["error"] for run in runs[:3])
 
 
+@pytest.mark.slow
 def test_a_run_has_a_time_that_its_user_sets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -405,6 +410,7 @@ with pytest.MonkeyPatch.context() as patch:
 """
 
 
+@pytest.mark.slow
 def test_the_first_signal_ends_a_run_whose_output_is_hostile(tmp_path: Path) -> None:
     words = [sys.executable, "-c", SWEEP, str(tmp_path), ENDLESS % diag((2, bytes(124))).hex()]
     temporary = tmp_path / "tmp"

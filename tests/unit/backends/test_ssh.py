@@ -43,6 +43,7 @@ def test_a_command_gets_its_words_as_they_are(remote: RemoteMachine) -> None:
     assert remote.require(words) == b"$HOME; exit 3\na  b\n'\"`\n\n"
 
 
+@pytest.mark.slow
 def test_a_command_gets_input_and_gives_status_and_complaint(remote: RemoteMachine) -> None:
     done = remote.run(["sh", "-c", "cat; echo it is so >&2; exit 7"], stdin=b"\0\xff" * 100_000)
     assert (done.status, done.stdout, done.error_line) == (7, b"\0\xff" * 100_000, "it is so")
@@ -90,6 +91,7 @@ def test_a_server_process_that_is_killed_is_a_lost_machine(remote: RemoteMachine
         remote.run(["true"])
 
 
+@pytest.mark.slow
 def test_a_machine_that_says_nothing_is_lost(server: Server) -> None:
     ends: queue.Queue[int | None] = queue.Queue()
     with SshConnections(silence_s=2) as fleet:
@@ -105,6 +107,7 @@ def test_a_machine_that_says_nothing_is_lost(server: Server) -> None:
             os.kill(session, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_files_go_there_and_come_back(remote: RemoteMachine, tmp_path: Path) -> None:
     here, there, back = tmp_path / "here", tmp_path / "there", tmp_path / "back"
     (here / "deep").mkdir(parents=True)
@@ -128,6 +131,7 @@ def test_only_plain_files_are_taken(remote: RemoteMachine, tmp_path: Path) -> No
         remote.fetch(str(there), tmp_path / "back")
 
 
+@pytest.mark.slow
 def test_so_much_is_taken_and_no_more(remote: RemoteMachine, tmp_path: Path) -> None:
     there = tmp_path / "there"
     there.mkdir()
@@ -140,6 +144,7 @@ def test_so_much_is_taken_and_no_more(remote: RemoteMachine, tmp_path: Path) -> 
         remote.fetch(str(there), tmp_path / "third", most_bytes=2**20)
 
 
+@pytest.mark.slow
 def test_clocks_of_the_same_machine_are_equal(remote: RemoteMachine) -> None:
     offset = remote.clock_offset()
     assert 0 < offset.uncertainty_ns < 50_000_000

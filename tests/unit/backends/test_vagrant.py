@@ -106,6 +106,7 @@ def pack(program: Path, archive: Path) -> list[str]:
     return told.split()
 
 
+@pytest.mark.slow
 def test_packing_is_equal_to_the_bit_and_brings_what_is_needed(tmp_path: Path) -> None:
     first, second = (pack(PACK, tmp_path / name) for name in ("one", "two"))
     assert first == second

@@ -16,6 +16,8 @@ from results.store.store import Store
 from tests.support.fake_bed import bed, kernel, play
 from tests.vagrant import assertions, machine
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["bed", "kernel"]
 
 FOLDER = Path(assertions.__file__).parent

@@ -115,6 +115,7 @@ def test_answers_of_the_dashboard_are_beside_their_goals() -> None:
     assert {page.name for page in PAGES} < set(tables.PAGE_NAMES)
 
 
+@pytest.mark.slow
 def test_equal_results_give_equal_figures() -> None:
     scales = {
         scale: [{"case": case.name, "ours_s": spread([1.0, 2.0])} for case in cases]

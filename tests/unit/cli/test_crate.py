@@ -92,6 +92,7 @@ def ids(value: Any) -> list[str]:
     return [each["@id"] for each in many if isinstance(each, dict)]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("store")
 def test_the_crate_of_an_experiment(tmp_path: Path) -> None:
     done = export("sweep", "-o", "crate")
@@ -121,6 +122,7 @@ def test_the_crate_of_an_experiment(tmp_path: Path) -> None:
     assert entities[entities["./"]["license"]["@id"]]["name"].startswith("Not stated")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("store")
 def test_both_tables_are_written_in_one_pass_over_the_runs(
     monkeypatch: pytest.MonkeyPatch,
@@ -177,6 +179,7 @@ def test_runs_that_failed_say_why(store: Path) -> None:
     assert not (Path("crate") / "table.csv").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("store")
 def test_equal_runs_give_equal_files_and_none_is_overwritten() -> None:
     Path("empty").mkdir()
@@ -194,6 +197,7 @@ def test_equal_runs_give_equal_files_and_none_is_overwritten() -> None:
     assert Path("one/notes.txt").read_text() == "mine"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("store")
 def test_the_library_of_ro_crate_reads_it_as_it_is() -> None:
     from rocrate.rocrate import ROCrate  # slow to import, and no other test needs it

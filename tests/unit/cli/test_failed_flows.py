@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from click.testing import CliRunner
 
 from orchestrator.application.report import experiment_section
@@ -33,6 +34,7 @@ def stored(store: Store, limit: str, repetition: int, outcome: str) -> str:
     return run_id
 
 
+@pytest.mark.slow
 def test_failed_flows_are_said_in_one_line_for_each_variant(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     with Store(path) as store:

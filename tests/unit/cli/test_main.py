@@ -144,6 +144,7 @@ def test_a_list_of_commands_has_their_help_and_imports_none_of_them() -> None:
     assert "List " in done.stdout
 
 
+@pytest.mark.slow
 def test_no_command_starts_a_thread_for_numpy() -> None:
     code = (
         "import os, orchestrator.cli\n"

@@ -23,6 +23,8 @@ from tests.support import run as pretended
 from tests.support.run import FakeRunner, fake, orchestrator
 from web import create_app
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["fake"]
 
 SCENARIO = """\

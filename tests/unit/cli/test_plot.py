@@ -38,6 +38,7 @@ def test_a_metric_of_an_experiment(db: Path, tmp_path: Path) -> None:
     assert [one.name for one in tmp_path.iterdir() if one.suffix == ".pdf"] == ["fig.pdf"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -149,6 +149,7 @@ def test_resume_runs_only_what_is_missing(fake: FakeRunner) -> None:
     assert [run["id"] for run in json.loads(result.stdout)["runs"]] == shown
 
 
+@pytest.mark.slow
 def test_what_would_be_stored_twice_is_said_before(fake: FakeRunner) -> None:
     assert "stored already" not in orchestrator("run", "pair.yaml").stderr
     result = orchestrator("run", "pair.yaml", "--set", "repetitions=3")

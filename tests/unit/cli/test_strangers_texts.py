@@ -32,6 +32,8 @@ from tests.support.experiments import make
 from tests.support.recordings import flow, head, recording
 from tests.support.run import SCENARIO, FakeRunner, fake
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["fake"]
 
 TEXT = "=1+1\x1b]0;title\x07\x9b31m\u202egpj.\r\nline | & $x^$ <b> \\ % _ #\u200b\U000e0041"

@@ -33,6 +33,7 @@ def call(redirections: str, *words: str, cwd: Path) -> subprocess.CompletedProce
     return done
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("redirections", "status", "said"),
     [
@@ -60,6 +61,7 @@ def test_a_stream_that_cannot_be_used(
         assert "properties" in json.loads(done.stdout)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redirections", ["2>&-", "2>/dev/full", NOTHING])
 def test_a_message_that_cannot_be_written_changes_no_status(
     tmp_path: Path, redirections: str

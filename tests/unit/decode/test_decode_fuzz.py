@@ -34,12 +34,14 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Store, _Hea
         yield store, heads(Guest(fake_kernel(folder)), folder / "runs.db")
 
 
+@pytest.mark.slow
 @QUICK
 @given(seed=st.integers(0, 2**48))
 def test_any_damage_is_survived(made: tuple[Store, _HeadMaker], seed: int) -> None:
     try_out(SPEC, damaged(seed), *made)
 
 
+@pytest.mark.slow
 @QUICK
 @given(name=st.sampled_from(FILES), data=st.binary(max_size=2000))
 def test_any_bytes_are_survived(name: str, data: bytes) -> None:
@@ -57,6 +59,7 @@ KINDS = ("channels", "timeline", "burst", "queues", "versions", "done")
 KEYS = ("at", "channels", "events", "passed", "names", "kernel", "origin_ns", "channel", "x")
 
 
+@pytest.mark.slow
 @QUICK
 @given(name=st.sampled_from(KINDS), values=st.dictionaries(st.sampled_from(KEYS), JSON, max_size=4))
 def test_any_fact_is_survived(name: str, values: dict[str, object]) -> None:

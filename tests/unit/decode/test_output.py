@@ -304,6 +304,7 @@ def deep(path: Path, levels: int) -> None:
     os.close(here)
 
 
+@pytest.mark.slow
 def test_a_folder_goes_whatever_is_in_it(tmp_path: Path) -> None:
     kept = tmp_path / "kept"
     kept.mkdir()
@@ -346,6 +347,7 @@ assert os.geteuid() and not os.path.lexists(top)
 """
 
 
+@pytest.mark.slow
 def test_an_ordinary_user_removes_folders_that_nobody_may_enter() -> None:
     script = Path(removal.__file__).read_text(encoding="utf-8") + LOCKED
     user = {"user": 65534, "group": 65534, "extra_groups": []} if os.geteuid() == 0 else {}

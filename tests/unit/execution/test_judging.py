@@ -75,6 +75,7 @@ def test_another_check_gives_another_verdict_and_both_are_kept(
     assert (status, "unfaithful -> faithful" in out) == (0, True)
 
 
+@pytest.mark.slow
 def test_a_check_with_another_source_is_another_version(db: Path, tmp_path: Path) -> None:
     copy = tmp_path / "orchestrator"
     shutil.copytree(ROOT / "orchestrator", copy, ignore=shutil.ignore_patterns("__pycache__"))

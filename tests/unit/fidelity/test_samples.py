@@ -189,6 +189,7 @@ def test_a_window_that_limits_because_of_an_unlimited_queue_is_explained() -> No
         assert ("in front of a_src0:forward, whose queue has no limit" in found.detail) is named
 
 
+@pytest.mark.slow
 def test_jitter_skipped_delays_and_events_lower_the_floor() -> None:
     def least_ns(*overrides: str) -> int:
         return planned(*DURATION, *overrides)["flows"][0]["least_rtt_ns"]

@@ -167,6 +167,7 @@ def test_a_folder_removed_before_it_is_opened_is_made_again(
     assert list(root.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_processes_that_make_folders_at_once_do_not_lose_them(root: Path) -> None:
     program = (
         "import sys; from pathlib import Path; "

@@ -223,6 +223,7 @@ def test_only_regular_files_are_written(tmp_path: Path, option: str) -> None:
     assert f"{option}: `{tmp_path}/fifo` is a FIFO, not a regular file" in result.output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

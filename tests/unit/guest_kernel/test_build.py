@@ -94,6 +94,7 @@ def make_calls(machine: Path) -> list[str]:
     return calls.read_text().splitlines() if calls.exists() else []
 
 
+@pytest.mark.slow
 def test_a_kernel_is_built_once_and_then_found(machine: Path) -> None:
     assert build.find() is None
     steps: list[tuple[str, float | None]] = []
@@ -112,6 +113,7 @@ def test_a_kernel_is_built_once_and_then_found(machine: Path) -> None:
     assert len(make_calls(machine)) == count
 
 
+@pytest.mark.slow
 def test_a_build_keeps_kernel_modules_and_tree(machine: Path) -> None:
     kernel = build.ensure()
     folder = kernel.linux.parent
@@ -131,6 +133,7 @@ def test_a_build_keeps_kernel_modules_and_tree(machine: Path) -> None:
     assert not (machine / "guest/building").exists()
 
 
+@pytest.mark.slow
 def test_a_build_is_readable_by_all_and_writable_by_its_owner_only(machine: Path) -> None:
     before = os.umask(0o077)
     try:
@@ -171,6 +174,7 @@ def test_a_tarball_is_hashed_by_content_once(
     assert source.Source(pack(tree)).identity() != first
 
 
+@pytest.mark.slow
 def test_a_tree_is_hashed_by_its_files_and_not_changed(
     machine: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -199,6 +203,7 @@ def test_a_patch_that_does_not_apply_is_named(machine: Path, tree: Path) -> None
     assert not (machine / "guest/building").exists()
 
 
+@pytest.mark.slow
 def test_an_unavailable_option_is_named(machine: Path, tree: Path) -> None:
     (tree / "scripts/kconfig/merge_config.sh").write_text("#!/bin/sh\necho CONFIG_OLD=m >>$2\n")
     pack(tree)
@@ -206,6 +211,7 @@ def test_an_unavailable_option_is_named(machine: Path, tree: Path) -> None:
         build.ensure()
 
 
+@pytest.mark.slow
 def test_a_failing_compilation_shows_the_end_of_its_log(machine: Path, tree: Path) -> None:
     (tree / "broken.c").touch()
     pack(tree)
@@ -217,6 +223,7 @@ def test_a_failing_compilation_shows_the_end_of_its_log(machine: Path, tree: Pat
     assert "file20.o" in log.read_text()
 
 
+@pytest.mark.slow
 def test_an_interrupted_build_leaves_only_its_log(machine: Path) -> None:
     def interrupt(step: str, fraction: float | None) -> None:
         if fraction is not None:
@@ -227,12 +234,14 @@ def test_an_interrupted_build_leaves_only_its_log(machine: Path) -> None:
     assert sorted(path.name for path in (machine / "guest").iterdir()) == ["lock", "logs"]
 
 
+@pytest.mark.slow
 def test_leftovers_of_a_killed_builder_are_removed(machine: Path) -> None:
     (machine / "guest/building/tree/old").mkdir(parents=True)
     build.ensure()
     assert not (machine / "guest/building").exists()
 
 
+@pytest.mark.slow
 def test_a_second_builder_waits_and_uses_the_first_ones_build(machine: Path) -> None:
     waiting = threading.Event()
 
@@ -289,6 +298,7 @@ def test_too_little_disk_space_is_an_error_before_the_start(
     assert not make_calls(machine)
 
 
+@pytest.mark.slow
 def test_without_source_the_newest_kernel_of_the_other_inputs_is_used(
     machine: Path, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -306,6 +316,7 @@ def test_without_source_the_newest_kernel_of_the_other_inputs_is_used(
     assert build.find() is None
 
 
+@pytest.mark.slow
 def test_a_kernel_that_others_could_have_changed_is_refused(machine: Path) -> None:
     kernel = build.ensure()
     kernel.linux.parent.chmod(0o777)

@@ -152,6 +152,7 @@ def test_a_jitters_reach_bounds_its_delays(text: str, low_ns: int, high_ns: int)
     assert jitter.reach_ns == (low_ns, high_ns)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distribution", ["uniform", "normal", "pareto", "paretonormal"])
 def test_a_correlated_delay_has_its_distribution_and_its_correlation(distribution: str) -> None:
     jitter = Jitter.model_validate(

@@ -66,6 +66,7 @@ def test_a_page_reads_as_its_golden_file(paper: FakeRunner) -> None:
     golden.check(GOLDEN / "claim-page.txt", page(evidence))
 
 
+@pytest.mark.slow
 def test_ablations_read_as_their_golden_file(paper: FakeRunner) -> None:
     assert paper is not None
     result = orchestrator("reproduce", "paper:W1", "--causes", *WORDS)
@@ -120,6 +121,7 @@ def test_an_ablation_without_the_runs_of_a_statement_says_so(paper: FakeRunner) 
     assert "open: no runs at this length" in shown
 
 
+@pytest.mark.slow
 def test_an_ablation_stands_beside_what_its_own_length_gave(paper: FakeRunner) -> None:
     assert paper is not None
     folder = Path("papers/claims")

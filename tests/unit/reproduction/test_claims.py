@@ -58,6 +58,7 @@ def test_rows_of_a_statement_have_different_labels() -> None:
             assert len(set(labels)) == len(labels), statement.id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", LENGTHS)
 @pytest.mark.parametrize("name", papers)
 def test_all_that_the_claims_name_exists(name: str, length: Length) -> None:
@@ -95,6 +96,7 @@ def test_scenarios_of_claims_are_below_the_papers() -> None:
             assert design.why or not design.set
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", papers)
 def test_a_length_that_counts_less_than_a_tenth_of_the_papers_time_says_so(name: str) -> None:
     for experiment, design in papers[name].experiments.items():
@@ -108,6 +110,7 @@ def test_a_length_that_counts_less_than_a_tenth_of_the_papers_time_says_so(name:
         assert design.full.measures is None, experiment
 
 
+@pytest.mark.slow
 def test_the_pages_and_their_figures_are_what_claims_and_summaries_make() -> None:
     wrong = reproduction.differing(reproduction.made())
     assert wrong == [], "make them again with tools/reproduction.py"
@@ -181,6 +184,7 @@ def test_a_cause_is_named_only_where_an_ablation_shows_it() -> None:
             assert named <= shown, f"{named - shown}: no ablation was measured"
 
 
+@pytest.mark.slow
 def test_ablations_find_the_variants_of_their_statements() -> None:
     for name, paper in papers.items():
         chosen = [(name, each) for each in paper.statements()]
@@ -206,6 +210,7 @@ def has_rows(statement: Statement, name: str, experiments: claim_runs.ClaimExper
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lesson", TEN_LINES, ids=lambda lesson: lesson.statements[0])
 def test_the_verdicts_are_what_each_of_the_ten_lines_says(lesson: LessonLine) -> None:
     judged = {

@@ -16,6 +16,7 @@ from results.claims import claim_folders
 CLAIMS = claim_folders.folder()
 
 
+@pytest.mark.slow
 def test_a_seed_draws_the_same_runs_and_another_seed_others() -> None:
     digests = [
         [drawn.recorded.digest for drawn in draw("tibet", 10, seed, 30, CLAIMS).runs]
@@ -25,6 +26,7 @@ def test_a_seed_draws_the_same_runs_and_another_seed_others() -> None:
     assert digests[0] == digests[1] != digests[2]
 
 
+@pytest.mark.slow
 def test_a_drawn_run_is_the_recorded_one() -> None:
     drawn = draw("libra", 5, "a", 30, CLAIMS)
     for each, planned in zip(drawn.runs, drawn.plan.runs, strict=True):
@@ -33,12 +35,14 @@ def test_a_drawn_run_is_the_recorded_one() -> None:
         )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_runs_that_take_too_long_are_left_out_and_counted() -> None:
     drawn = draw("libra", 5, "a", 10, CLAIMS)
     assert drawn.too_long > 0
     assert max(map(wall_s, drawn.plan.runs)) <= 10
 
 
+@pytest.mark.slow
 def test_a_run_that_two_experiments_have_is_left_out_and_counted() -> None:
     drawn = draw("logwestwood", 10_000, "a", 1e9, CLAIMS)
     # The ablation of L3 has the queues of 25 and 300 packets in two lengths.

@@ -20,6 +20,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_reproduce_computes_the_values_of_the_summary_and_makes_no_run() -> None:
     result = orchestrator("reproduce", "tibet:T1", "--json", "--quiet")
     assert result.exit_code == 0, result.stderr
@@ -34,6 +35,7 @@ def test_reproduce_computes_the_values_of_the_summary_and_makes_no_run() -> None
             assert row["runs"] == []
 
 
+@pytest.mark.slow
 def test_periodic_arrivals_give_one_exact_value() -> None:
     result = orchestrator("reproduce", "tibet:T1.5", "--json", "--quiet")
     (statement,) = json.loads(result.stdout)["statements"]
@@ -41,6 +43,7 @@ def test_periodic_arrivals_give_one_exact_value() -> None:
         assert (row["n"], row["low"] == row["high"], row["verdict"]) == (1, True, "holds")
 
 
+@pytest.mark.slow
 def test_without_a_compiler_nothing_is_run_and_the_error_says_what_is_missing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

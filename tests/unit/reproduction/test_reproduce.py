@@ -160,6 +160,7 @@ def test_a_row_that_needs_more_than_the_limit_stays_open_and_says_so(
     assert len(paper.asked) == 2
 
 
+@pytest.mark.slow
 def test_more_repetitions_go_up_to_the_number_that_is_allowed(
     paper: FakeRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -197,6 +198,7 @@ class Unfaithful(dict[int, Verdict]):
         return "unfaithful"
 
 
+@pytest.mark.slow
 def test_runs_that_never_count_are_not_repeated_for_ever(paper: FakeRunner) -> None:
     paper.verdict = Unfaithful()
     _status, found = reproduce("paper:W1.1", "--most", "1000")
@@ -204,6 +206,7 @@ def test_runs_that_never_count_are_not_repeated_for_ever(paper: FakeRunner) -> N
     assert len(paper.asked) == 3  # those at first, and those of both looks
 
 
+@pytest.mark.slow
 def test_a_summary_of_more_repetitions_names_their_number(paper: FakeRunner) -> None:
     assert paper is not None
     state("2.32")
@@ -323,6 +326,7 @@ def test_a_plan_has_the_ablations_of_the_chosen_statements(paper: FakeRunner) ->
     assert paper.asked == []
 
 
+@pytest.mark.slow
 def test_a_figure_has_the_papers_numbers_beside_ours(paper: FakeRunner) -> None:
     assert paper is not None
     reproduce("--figures", "figures")

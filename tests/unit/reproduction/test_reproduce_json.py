@@ -72,6 +72,7 @@ def test_a_statement_without_runs_has_an_entry_without_values(paper: FakeRunner)
     assert (entry["measured"], entry["verdict"], entry["length"]) == (None, "open", "reduced")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "value"),
     [

@@ -15,6 +15,7 @@ from tests.support.fuzz import EXTENDED, NASTY, PATHS, check_faults, mutilated, 
 QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_any_text_gives_a_plan_or_a_scenario_error(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)

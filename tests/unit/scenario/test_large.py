@@ -98,6 +98,7 @@ def refused(file: Path, reduced: bool) -> tuple[ScenarioError, int]:
     raise AssertionError("it is valid")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WORST)
 def test_the_worst_texts_are_refused_with_few_words_and_work_in_proportion(
     tmp_path: Path, name: str

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from orchestrator.scenario.reference import markdown
 from orchestrator.scenario.schema import json_schema
 
@@ -15,6 +17,7 @@ def test_the_reference_document_is_up_to_date() -> None:
     assert text == markdown(), "run: orchestrator schema --markdown > docs/reference.md"
 
 
+@pytest.mark.slow
 def test_every_key_and_kind_is_in_the_reference() -> None:
     text = markdown()
     for name, definition in json_schema()["$defs"].items():

@@ -24,6 +24,7 @@ def test_there_are_scenarios() -> None:
     assert set(FILES) < set(ALL)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ALL, ids=lambda path: str(path.relative_to(SHIPPED)))
 def test_a_scenario_is_planned_and_its_network_comes_back_from_its_json(path: Path) -> None:
     # Both in one test: to plan every repetition of a paper's scenario takes long.
@@ -62,6 +63,7 @@ def test_a_papers_scenario_names_its_paper(path: Path) -> None:
 DRAWN = [path for path in FILES if "\nfigures:\n" in path.read_text(encoding="utf-8")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", DRAWN, ids=lambda path: str(path.relative_to(FOLDER)))
 def test_a_papers_figures_are_valid_in_both_forms_and_change_no_run(path: Path) -> None:
     for reduced in (False, True):

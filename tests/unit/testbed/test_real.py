@@ -173,6 +173,7 @@ def test_modules_are_loaded_one_by_one_unless_they_are_there(
 # ---- preflight ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_preflight_names_what_is_missing_and_its_fix() -> None:
     needs: Needs = {
         "modules": ["sch_nosuch", "tcp_nosuch"],
@@ -288,6 +289,7 @@ def load_beside_a_loop(cpu: int, duration_ns: int) -> Load:
     return found
 
 
+@pytest.mark.slow
 def test_the_machine_is_monitored_while_a_loop_keeps_it_busy() -> None:
     cpu = min(os.sched_getaffinity(0))
     before_s = stolen_s(cpu)
@@ -338,6 +340,7 @@ def test_a_machine_that_stands_still_while_its_counters_are_read_was_late(
     assert [each["late_ns"] > 300e6 for each in found["seconds"]] == [False, stall_ms > 0]
 
 
+@pytest.mark.slow
 def test_what_the_sampler_does_on_another_cpu_is_no_load_of_the_packets() -> None:
     allowed = os.sched_getaffinity(0)
     spare = allowed - {max(allowed)}

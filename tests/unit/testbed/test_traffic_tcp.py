@@ -47,6 +47,7 @@ SIZES: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("given", SIZES.values(), ids=SIZES)
 def test_drawn_sizes_have_the_planned_mean_and_tail(given: dict[str, Any]) -> None:
     sizes = Sizes.model_validate(given)
@@ -64,6 +65,7 @@ def test_drawn_sizes_have_the_planned_mean_and_tail(given: dict[str, Any]) -> No
     assert sizes.chance_of(0) == 1
 
 
+@pytest.mark.slow
 def test_the_mean_is_the_integral_of_the_tail() -> None:
     """The closed form equals the sum of P(X >= n) over whole n: the mean minus 1/2."""
     for given in SIZES.values():

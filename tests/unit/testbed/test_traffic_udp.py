@@ -39,6 +39,7 @@ def quantity(distribution: str, mean: int, shape: float | None = None) -> dict[s
     return {"distribution": distribution, "mean": mean, "shape": shape}
 
 
+@pytest.mark.slow
 def test_packet_k_is_due_k_intervals_after_the_start_without_drift() -> None:
     found = times(5, 5 + 1000 * SECOND, 5_000_000)
     assert found[:3] == [5, 5 + 2_422_400, 5 + 4_844_800]
@@ -63,6 +64,7 @@ def test_packets_keep_their_spacing_in_time_on() -> None:
     assert len(found) == math.ceil(1_000_000 / FRAME_BITS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("distribution", ["exponential", "pareto"])
 def test_the_mean_rate_is_rate_by_share_of_time_on(distribution: str) -> None:
     shape = 1.5 if distribution == "pareto" else None
@@ -92,6 +94,7 @@ def poisson(start: int, end: int, rate_bps: int, seed: int = 3) -> list[int]:
     return list(random_packet_times(random.Random(seed), start, end, FRAME_BITS, rate_bps))
 
 
+@pytest.mark.slow
 def test_poisson_packets_are_as_many_as_their_mean_rate_says() -> None:
     """Over 2000 s 1 651 255 packets are expected; their number has a Poisson distribution."""
     mean = 2000 * 10_000_000 / FRAME_BITS
@@ -103,6 +106,7 @@ def test_poisson_packets_are_as_many_as_their_mean_rate_says() -> None:
     assert statistics.variance(counts) == pytest.approx(each, rel=4 * math.sqrt(2 / 2000))
 
 
+@pytest.mark.slow
 def test_poisson_gaps_are_exponential_from_the_start_on() -> None:
     """The statistic of Kolmogorov and Smirnov is below its limit at a level of 0.1%."""
     mean_ns = FRAME_BITS * SECOND / 5_000_000

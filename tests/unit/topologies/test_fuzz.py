@@ -16,6 +16,7 @@ from tests.support.fuzz import check_faults, mutilated, outcome
 TUTORIAL = Path(__file__).parents[3] / "scenarios" / "tutorial"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("file", sorted(TUTORIAL.glob("1*.yaml")), ids=lambda file: file.stem)
 def test_any_topology_gives_a_plan_or_a_scenario_error(tmp_path: Path, file: Path) -> None:
     draw_from = random.Random(file.stem)

@@ -152,6 +152,7 @@ def test_the_rate_is_a_packet_divided_by_its_airtime() -> None:
     assert alone == pytest.approx(1514 * 8e6 / data_us, abs=8)
 
 
+@pytest.mark.slow
 def test_loss_grows_with_the_distance() -> None:
     for draws in ("0s", "1s"):
         found = [link(distance_m=float(d), coherence=draws) for d in range(20, 200, 20)]
@@ -170,6 +171,7 @@ def test_retries_help_against_errors_of_single_attempts_only() -> None:
     assert 0.5 * lasting[0] < lasting[1] < lasting[0]
 
 
+@pytest.mark.slow
 def test_shadowing_is_normal_and_drawn_from_the_seed() -> None:
     fading = Fading(link=link(distance_m=110.0, coherence="100ms"))
     drawn = list(fading.link.draws(7, 1000.0))

@@ -55,6 +55,7 @@ def in_1970(tmp_path: Path) -> dict[str, str]:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", ["later", "then"])
 def test_the_dashboard_serves_with_the_clock_at_1970(
     tmp_path: Path, in_1970: dict[str, str], stored: str

@@ -32,6 +32,8 @@ from tests.support.experiments import Goodput, make
 from tests.support.identity import TEXT
 from tests.support.summary import LIMIT, orchestrator, two
 
+pytestmark = pytest.mark.slow
+
 NASTY = "<script>alert(1)</script>"
 
 

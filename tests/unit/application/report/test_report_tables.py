@@ -70,6 +70,7 @@ def large(store: Path) -> Summary:
     return summary(store, "large")
 
 
+@pytest.mark.slow
 def test_of_many_differences_the_decisive_ones_come_first_and_a_command_prints_all(
     large: Summary, store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -127,6 +128,7 @@ def test_a_long_table_of_means_is_cut_and_names_the_command(large: Summary) -> N
     assert (len(part.rows), part.command) == (15, "orchestrator summary large --csv")
 
 
+@pytest.mark.slow
 def test_places_where_flows_change_have_a_column_for_each_axis_and_words_for_the_metric(
     tmp_path: Path,
 ) -> None:

@@ -75,6 +75,7 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.mark.slow
 def test_each_figure_that_cannot_be_drawn_is_named_at_its_line() -> None:
     write(*UNDRAWABLE)
     done = orchestrator("validate", "figures.yaml")
@@ -88,6 +89,7 @@ def test_each_figure_that_cannot_be_drawn_is_named_at_its_line() -> None:
         assert re.search(message, line), line
 
 
+@pytest.mark.slow
 def test_what_the_runs_can_give_is_valid() -> None:
     write(*DRAWABLE)
     done = orchestrator("validate", "figures.yaml")

@@ -99,6 +99,7 @@ def test_names_are_completed(stored: list[str]) -> None:
     )
 
 
+@pytest.mark.slow
 def test_papers_claims_and_statements_are_completed(tmp_path: Path) -> None:
     assert complete("reproduce", "west") == ["westwoodplus"]
     assert complete("reproduce", "westwoodplus:W2") == [
@@ -153,6 +154,7 @@ def test_the_documents_have_the_line_of_each_shell(shell: str) -> None:
     assert f"`{SHELLS[shell][1].rpartition('; ')[2]}`" in documented
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "typed",
     [
@@ -178,6 +180,7 @@ def test_a_shell_completes_what_is_typed(
             assert rest in shown(line, rest), start
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("typed", "completed"),
     [

@@ -38,6 +38,7 @@ sameness = st.sampled_from([0, 1000])
 """Seeds of the second sample begin here: paired, or independent."""
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(few, few), min_size=1, max_size=8), sameness)
 def test_a_label_follows_from_the_interval_that_is_shown(
     series: list[tuple[list[float], list[float]]], seeds: int

@@ -37,6 +37,7 @@ def test_runs_of_one_scenario_are_one_experiment(store: Store) -> None:
     assert (again.identity, len(again.rows)) == (found.identity, 10)
 
 
+@pytest.mark.slow
 def test_another_scenario_or_link_model_is_another_experiment(store: Store) -> None:
     make(store, one)
     make(store, one, experiment_sha256="e2")

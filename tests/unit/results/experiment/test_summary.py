@@ -56,6 +56,7 @@ def two(_variant: object, repetition: int) -> dict[str, float]:
     return {"a": 1e6 + 1e4 * repetition**2, "b[0]": 3e6 - 2e4 * repetition, "b[1]": 1e6}
 
 
+@pytest.mark.slow
 def test_a_row_for_each_variant_and_entry(store: Store) -> None:
     make(store, two, [{LIMIT: "10p"}, {LIMIT: "5p"}])
     document = summary(store)
@@ -129,6 +130,7 @@ def test_differences_of_flows_are_paired_by_seed(store: Store) -> None:
     assert found["p_holm"] == found["p"] < 1e-6
 
 
+@pytest.mark.slow
 def test_differences_of_variants(store: Store) -> None:
     rates = {"reno": 1e6, "cubic": 2e6, "bic": 3e6}
     draw = np.random.default_rng(1)
@@ -181,6 +183,7 @@ def test_variants_without_a_common_seed_are_independent_samples(store: Store) ->
     assert {(each["method"], each["paired_n"]) for each in of_flows} == {("paired", 5)}
 
 
+@pytest.mark.slow
 def test_a_crossing_of_variants_without_a_common_seed(store: Store) -> None:
     shift = [0.9, 1.0, 1.1, 1.05, 0.95]
     variants = [{LIMIT: f"{x}bdp"} for x in (0.25, 0.5, 1, 2, 4, 8)]
@@ -192,6 +195,7 @@ def test_a_crossing_of_variants_without_a_common_seed(store: Store) -> None:
     assert found["low"] < 2 < found["high"]
 
 
+@pytest.mark.slow
 def test_a_crossing_has_an_interval_over_seeds(store: Store) -> None:
     """Flow a falls as 1/x and b is constant: they are equal at 2, shifted by each seed."""
     shift = [0.9, 1.0, 1.1, 1.05, 0.95]
@@ -204,6 +208,7 @@ def test_a_crossing_has_an_interval_over_seeds(store: Store) -> None:
     assert found["high"] / found["low"] < 1.3
 
 
+@pytest.mark.slow
 def test_no_interval_of_a_crossing_leaves_the_axis(store: Store) -> None:
     """Two places at opposite ends have a Student's interval that is wider than the axis."""
     variants = [{LIMIT: f"{x}bdp"} for x in (0.25, 0.5, 1, 2, 4, 8)]
@@ -216,6 +221,7 @@ def test_no_interval_of_a_crossing_leaves_the_axis(store: Store) -> None:
     assert 0.25 < found["mean"] < 8
 
 
+@pytest.mark.slow
 def test_entries_that_are_asked_for_alone_have_crossings(store: Store) -> None:
     variants = [{LIMIT: f"{x}bdp"} for x in (1, 2, 4)]
     make(
@@ -345,6 +351,7 @@ def test_a_warm_up_is_offered_beside_the_fixed_one(store: Store) -> None:
     assert 3.0 <= found <= 5.0  # 6 parts of 20 of 10 s; the rule may leave out some more by chance
 
 
+@pytest.mark.slow
 def test_an_axis_without_differences_is_named(store: Store) -> None:
     make(store, two, [{LIMIT: "5p", CONTROL: "reno"}, {LIMIT: "10p", CONTROL: "cubic"}])
     trial, _others = find(store, "trial")

@@ -35,6 +35,7 @@ def rates(variant: Mapping[str, Any], repetition: int) -> dict[str, float]:
     return {"a": rate * share, "b": rate * (1 - share)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("colour_by", "part"), [("flow", 0), ("rate", 1)])
 def test_lines_share_colours_of_a_flow_or_of_an_axis(
     store: Store, colour_by: str, part: int
@@ -53,6 +54,7 @@ def test_lines_share_colours_of_a_flow_or_of_an_axis(
     assert len(set().union(*colours.values())) == len(colours)
 
 
+@pytest.mark.slow
 def test_panels_of_an_axis_share_their_scales(store: Store) -> None:
     make(store, rates, GRID, repetitions=2)
     keys: dict[str, Any] = {
@@ -75,6 +77,7 @@ def test_panels_of_an_axis_share_their_scales(store: Store) -> None:
         assert data == drawn(store, "metric", **keys, file=f"fig.{form}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", ["ieee", "ieee-wide"])
 def test_a_legend_stays_in_the_figure_at_each_resolution(store: Store, width: str) -> None:
     limits = [{LIMIT: f"{10 * 2**power}p", RATE: rate} for power in range(8)
@@ -90,6 +93,7 @@ def test_a_legend_stays_in_the_figure_at_each_resolution(store: Store, width: st
             assert place.x1 <= shown.get_figwidth() * dpi, dpi
 
 
+@pytest.mark.slow
 def test_eight_lines_of_a_flow_keep_its_colour(store: Store) -> None:
     """The sixth line of a flow had the colour of another one."""
     variants = [{LIMIT: limit, RATE: f"{rate}mbit"} for limit in ("1bdp", "2bdp")
@@ -107,6 +111,7 @@ def test_eight_lines_of_a_flow_keep_its_colour(store: Store) -> None:
     assert colours == {"a": {LINES[0].color}, "b": {LINES[1].color}}
 
 
+@pytest.mark.slow
 def test_lines_that_cannot_be_told_apart_have_panels(store: Store) -> None:
     """Of 2 x 3 x 2 variants with two flows, 12 lines were refused."""
     delay = "topology.bottleneck.delay"
@@ -128,6 +133,7 @@ def test_lines_that_cannot_be_told_apart_have_panels(store: Store) -> None:
         ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_each_repetition_is_a_dot_of_its_line(store: Store) -> None:
     make(store, rates, GRID[:3], repetitions=4)
     with canvas(store, "metric", metric="goodput_bps", each=True) as shown:
@@ -144,6 +150,7 @@ def test_each_repetition_is_a_dot_of_its_line(store: Store) -> None:
         assert list(dots[0].get_ydata())[:4] == pytest.approx(expected, rel=1e-4)
 
 
+@pytest.mark.slow
 def test_drifting_and_doubtful_means_have_signs_and_notes(store: Store) -> None:
     def rising(variant: Mapping[str, Any], repetition: int) -> dict[str, Any]:
         steady = rates(variant, repetition)
@@ -165,6 +172,7 @@ def test_drifting_and_doubtful_means_have_signs_and_notes(store: Store) -> None:
         assert legend(shown) == ["a", "b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("keys", "message"),
     [({"panels_by": "limit"}, "this axis is the horizontal one already"),
@@ -179,6 +187,7 @@ def test_a_wrong_choice_is_named(store: Store, keys: dict[str, Any], message: st
         drawn(store, "metric", metric="goodput_bps", by="limit", **keys)
 
 
+@pytest.mark.slow
 def test_too_many_panels_are_refused(store: Store) -> None:
     variants = [
         {LIMIT: limit, RATE: f"{rate}mbit"} for rate in range(1, 27) for limit in ("1bdp", "2bdp")

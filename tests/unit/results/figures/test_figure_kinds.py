@@ -46,6 +46,7 @@ def rates(variant: Mapping[str, Any], repetition: int) -> dict[str, float]:
     return {"a": factor * (1e6 + 1e5 * repetition), "b": 3e6 - 1e5 * repetition**2}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(KEYS))
 @pytest.mark.parametrize("form", ["pdf", "svg", "png"])
 def test_every_kind_draws_twice_the_same(store: Store, kind: str, form: str) -> None:
@@ -195,6 +196,7 @@ def test_what_the_runs_lack_is_named(
         drawn(store, kind, **keys)
 
 
+@pytest.mark.slow
 def test_a_figure_is_one_new_file(
     store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -142,6 +142,7 @@ def test_a_few_values_on_a_linear_axis_have_a_tick_each(tmp_path: Path) -> None:
             assert [text.get_text() for text in panel.get_xticklabels()] == ["5", "20"]
 
 
+@pytest.mark.slow
 def test_a_heat_map_writes_three_digits_of_each_mean(store: Store) -> None:
     with canvas(store, "heatmap", metric="goodput_bps", by=["rtt", "queue"], flow="b") as shown:
         assert {text.get_text() for text in shown.axes[0].texts} == {"2.83"}

@@ -55,6 +55,7 @@ def labels(shown: Any) -> list[str]:
     return [panel.get_ylabel() for panel in shown.axes]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["time", "sequence", "phase"])
 @pytest.mark.parametrize("form", ["pdf", "svg", "png"])
 def test_every_kind_draws_twice_the_same(store: Store, kind: str, form: str) -> None:
@@ -163,6 +164,7 @@ def test_a_field_that_no_algorithm_reports_is_named(store: Store) -> None:
         drawn(store, "time", panel="algorithm.bandwith")
 
 
+@pytest.mark.slow
 def test_a_phase_plot_is_of_two_flows(store: Store) -> None:
     run_id = add(store)
     with canvas(store, "phase") as shown:
@@ -190,6 +192,7 @@ def test_the_legend_of_a_phase_plot_has_the_same_names_for_all_runs(store: Store
     )
 
 
+@pytest.mark.slow
 def test_an_experiment_must_leave_one_run(store: Store) -> None:
     for limit in ("1bdp", "2bdp"):
         add(store, limit)

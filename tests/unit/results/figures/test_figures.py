@@ -80,6 +80,7 @@ def test_unfaithful_and_failed_runs_are_left_out_and_counted(store: Store) -> No
     assert clean.count(b"<path") > 0
 
 
+@pytest.mark.slow
 def test_each_flow_and_value_of_another_axis_is_a_line(store: Store) -> None:
     variants = [{**one, CONTROL: control} for one in SWEEP for control in ("bbr", "vegas")]
     make(store, rising, variants)
@@ -106,6 +107,7 @@ def test_numbers_that_follow_from_the_axis_make_no_further_lines(store: Store) -
         assert [len(bars.lines[0].get_xdata()) for bars in shown.axes[0].containers] == [3, 3]
 
 
+@pytest.mark.slow
 def test_axes_with_equal_values_are_named_once(store: Store) -> None:
     """As where `include` in a matrix gives two entries the same congestion control."""
     other = "flows.b.congestion"
@@ -192,6 +194,7 @@ def test_an_experiment_of_unfaithful_runs_has_no_figure(store: Store) -> None:
         drawn(store, "metric", metric="goodput_bps")
 
 
+@pytest.mark.slow
 def test_more_lines_than_can_be_told_apart_have_dashes_and_then_are_refused(store: Store) -> None:
     make(store, lambda *_: {f"f{n}": 1e6 + n for n in range(9)}, SWEEP[:2], repetitions=1)
     with canvas(store, "metric", metric="goodput_bps") as shown:
@@ -226,6 +229,7 @@ def test_a_wrong_key_is_refused(keys: dict[str, Any], message: str) -> None:
         figure("metric", **{"metric": "goodput_bps", **keys})
 
 
+@pytest.mark.slow
 def test_equal_runs_give_equal_bytes(store: Store) -> None:
     make(store, rising, SWEEP)
     forms = ("pdf", "svg", "png")

@@ -8,6 +8,8 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
+import pytest
+
 from results.records import columns
 from results.records.model import RunHead, RunRow
 from results.schema import database
@@ -59,6 +61,7 @@ assert '<th scope="row">seed</th>' not in page
 """
 
 
+@pytest.mark.slow
 def test_a_declared_field_is_kept_and_shown_everywhere(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "results", tmp_path / "results", ignore=lambda *_: ["__pycache__"])
     model = tmp_path / "results" / "records" / "model.py"

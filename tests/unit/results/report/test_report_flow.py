@@ -55,6 +55,7 @@ def end(page: _page_order.Boxes) -> float:
     return max(bottom for _top, bottom in page.values())
 
 
+@pytest.mark.slow
 def test_a_table_fills_the_page_that_a_figure_does_not_fit_into() -> None:
     """The first page was half empty: the figure began the next one, and the table followed."""
     written: Results = [figure(500, "first.svg"), figure(300, "second.svg"), table(12), table(5)]
@@ -110,6 +111,7 @@ def test_each_layout_moves_one_table_and_their_number_has_an_end() -> None:
     assert isinstance(found.results[_page_order.MOST_LAYOUTS], Picture)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("facts", range(20, 27))
 def test_no_table_begins_with_a_row_or_two_at_the_end_of_a_page(facts: int) -> None:
     made = replace(

@@ -50,6 +50,7 @@ def test_a_wide_table_is_cut_into_parts_that_fit_and_repeat_the_keys() -> None:
     assert parts[1].caption == f"Wide. (columns 2 of {len(parts)})"
 
 
+@pytest.mark.slow
 def test_nothing_reaches_into_the_margins_of_a_page(tmp_path: Path) -> None:
     text = "scenario: " + "x" * 3000
     made = pdf(html_page("wide", [section(results=WIDE.fitted(), scenario=text)]))
@@ -61,6 +62,7 @@ def test_nothing_reaches_into_the_margins_of_a_page(tmp_path: Path) -> None:
         assert np.asarray(right).min() > 200, "ink in the right margin"
 
 
+@pytest.mark.slow
 def test_equal_content_gives_equal_pdfs_in_other_processes(tmp_path: Path) -> None:
     page = html_page("same", [section(results=[replace(WIDE, rows=WIDE.rows[:5])])])
     (tmp_path / "page.html").write_text(page)
@@ -79,6 +81,7 @@ def test_equal_content_gives_equal_pdfs_in_other_processes(tmp_path: Path) -> No
     assert b"CreationDate" not in made[0]
 
 
+@pytest.mark.slow
 def test_a_document_fetches_nothing(tmp_path: Path) -> None:
     """A report shows what strangers wrote, so an address in it must lead nowhere."""
     secret = tmp_path / "secret.png"

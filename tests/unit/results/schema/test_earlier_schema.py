@@ -50,6 +50,7 @@ def command(tmp_path: Path) -> Command:
     return call
 
 
+@pytest.mark.slow
 def test_commands_that_read_do_not_migrate_and_those_that_write_say_so(
     path: Path, command: Command, tmp_path: Path
 ) -> None:
@@ -82,6 +83,7 @@ def test_commands_that_read_do_not_migrate_and_those_that_write_say_so(
     )
 
 
+@pytest.mark.slow
 def test_a_source_of_merge_is_migrated_in_a_copy(
     path: Path, command: Command, tmp_path: Path
 ) -> None:
@@ -127,6 +129,7 @@ assert "the schema is 14 now" in told[1]
 """
 
 
+@pytest.mark.slow
 def test_pages_announce_the_first_change_beside_each_form(path: Path, command: Command) -> None:
     done = command(str(path), SAID, script=PAGES)
     assert done.returncode == 0, done.stderr
@@ -141,6 +144,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_the_dashboard_says_it_at_its_start(path: Path, command: Command) -> None:
     before = path.read_bytes()
     words = ("web", "--db", str(path))
@@ -149,6 +153,7 @@ def test_the_dashboard_says_it_at_its_start(path: Path, command: Command) -> Non
     assert path.read_bytes() == before
 
 
+@pytest.mark.slow
 def test_a_store_on_a_read_only_medium(tmp_path: Path) -> None:
     folder = tmp_path / "medium"
     folder.mkdir()

@@ -228,6 +228,7 @@ def big(rows: int) -> np.ndarray:
     return transfers
 
 
+@pytest.mark.slow
 def test_reclaiming_shrinks_the_file_and_keeps_every_run_whole(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -279,6 +280,7 @@ with Store(Path(sys.argv[1])) as store:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "steps"), [("rm", 700), ("rm", 20_000), ("gc", 3_000), ("gc", 50_000)]
 )

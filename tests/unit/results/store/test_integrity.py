@@ -138,6 +138,7 @@ def test_runs_that_did_not_end_well_have_checksums_too(tmp_path: Path) -> None:
     assert {run.id: run.state for run in found.runs}[alive] == "running"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", ALL_TABLES)
 def test_a_changed_a_lost_and_a_moved_row_are_found(tmp_path: Path, path: Path, table: str) -> None:
     whole_file = path.read_bytes()
@@ -305,6 +306,7 @@ def seen(path: Path) -> bool:
         return True
 
 
+@pytest.mark.slow
 def test_64_random_bytes_are_found_wherever_they_change_anything(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

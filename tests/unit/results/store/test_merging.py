@@ -208,6 +208,7 @@ def test_a_malformed_store_is_refused_and_changes_nothing(
     assert bytes_of(target) == before
 
 
+@pytest.mark.slow
 def test_hostile_values_with_right_checksums_are_refused(source: Path, target: Path) -> None:
     for value in ("[1", "17", '"text"'):
         without_triggers(f"UPDATE runs SET variant = '{value}'")(source)

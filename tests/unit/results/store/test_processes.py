@@ -113,6 +113,7 @@ def test_a_writer_killed_while_it_stores_leaves_the_store_readable(
     assert counts == (0,)
 
 
+@pytest.mark.slow
 def test_several_writers_share_a_store_that_none_of_them_found(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     children = [start(WRITER, str(path)) for _ in range(3)]

@@ -161,6 +161,7 @@ def mutated(path: Path, table: str, every: int) -> Iterator[tuple[str, str, Any]
         connection.execute("COMMIT")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("table", "every"),
     [
@@ -240,6 +241,7 @@ SIGNED = {
 """Metrics that are differences: of clocks, of delays, or of counters."""
 
 
+@pytest.mark.slow
 def test_a_metric_is_not_below_zero_unless_it_is_a_difference(tmp_path: Path, small: Path) -> None:
     known: dict[str, str] = {}
     with closing(sqlite3.connect(small)) as connection:
@@ -264,6 +266,7 @@ def test_a_metric_is_not_below_zero_unless_it_is_a_difference(tmp_path: Path, sm
 INFINITE = "metrics SET value = 9e999 WHERE run = 1 AND name = 'goodput_bps'"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
@@ -382,6 +385,7 @@ def refused_of_a_bed(run: RunSpec, table: str, column: str, value: int) -> str:
     return "nothing is wrong"
 
 
+@pytest.mark.slow
 def test_samples_that_a_bed_may_not_report_are_not_merged(tmp_path: Path, small: Path) -> None:
     run = planned(tmp_path, "{kind: cbr, rate: 1mbit}")
     for table, column, value in beyond_limits(run.duration_s):

@@ -349,6 +349,7 @@ for line in sys.stdin:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", ["nothing", "an empty file", "no unnamed files"])
 def test_processes_that_make_a_store_at_once_all_have_it(tmp_path: Path, before: str) -> None:
     without = "import os; os.O_TMPFILE = 0\n"  # which gives the error of such a file system

@@ -44,6 +44,7 @@ def read(path: Path, content: bytes) -> tuple[list[str], list[str], list[tuple[A
     return found.columns, [str(one) for one in found.types], found.fetchall()
 
 
+@pytest.mark.slow
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(columns=tables())
 def test_what_is_written_is_read(columns: list[ParquetColumn], tmp_path: Path) -> None:
@@ -70,6 +71,7 @@ def test_long_tables_and_texts_beside_them(tmp_path: Path) -> None:
     assert {key.decode(): value.decode() for key, value in found} == whole
 
 
+@pytest.mark.slow
 def test_equal_tables_give_equal_files_in_other_processes(tmp_path: Path) -> None:
     program = (
         "import sys; from results.tables.parquet import ParquetColumn, table; "
@@ -89,6 +91,7 @@ def test_equal_tables_give_equal_files_in_other_processes(tmp_path: Path) -> Non
     assert rows == [(None, 0.1), ("x", 2.0), ("ü", None)] * 9999
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [1, 7, 1000, 5000])
 def test_groups_of_rows_are_one_table(size: int, tmp_path: Path) -> None:
     names = [None if index % 5 == 0 else f"flow {index}" for index in range(2500)]

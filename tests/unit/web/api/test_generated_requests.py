@@ -20,6 +20,7 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, generated.Kno
     return path, generated.known_of(contract.fill(path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("examples", [3, pytest.param(15, marks=pytest.mark.long)])
 def test_the_answers_to_random_requests_are_as_the_document_says(
     store: tuple[Path, generated.Known], examples: int

@@ -104,6 +104,7 @@ def test_parameters_have_limits_defaults_and_words(client: FlaskClient) -> None:
     assert "seconds" in tcp["from"]["description"]
 
 
+@pytest.mark.slow
 def test_answers_are_as_the_document_says_and_have_no_more(
     client: FlaskClient, store: tuple[Path, dict[str, str]]
 ) -> None:
@@ -117,6 +118,7 @@ def test_answers_are_as_the_document_says_and_have_no_more(
     assert answered == set(contract.templates(client.application))
 
 
+@pytest.mark.slow
 def test_answers_of_runs_of_a_real_guest_are_as_the_document_says(tmp_path: Path) -> None:
     db = restore(tmp_path / "runs.db")
     client = create_app(db).test_client()
@@ -146,6 +148,7 @@ def test_a_wrong_answer_is_noticed(client: FlaskClient) -> None:
     assert found.faults(url, 418, right)
 
 
+@pytest.mark.slow
 def test_the_document_is_that_of_the_commands(
     client: FlaskClient, store: tuple[Path, dict[str, str]]
 ) -> None:
@@ -235,6 +238,7 @@ def test_a_forged_host_gets_no_document(client: FlaskClient) -> None:
         assert "not a name of this dashboard" in answer.get_json()["error"]["message"]
 
 
+@pytest.mark.slow
 def test_the_document_says_whether_it_needs_the_token(store: tuple[Path, dict[str, str]]) -> None:
     client = create_app(store[0], TOKEN).test_client()
     refused = client.get("/api/openapi.json")
@@ -271,6 +275,7 @@ def test_no_two_answers_share_a_name(client: FlaskClient) -> None:
     assert set(names) <= set(found)
 
 
+@pytest.mark.slow
 def test_neither_commands_nor_the_start_of_the_dashboard_make_the_document() -> None:
     code = (
         "import sys; from pathlib import Path; import orchestrator.cli; "

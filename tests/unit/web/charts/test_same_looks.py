@@ -96,6 +96,7 @@ def figure_looks(shown: Any) -> list[tuple[str, int]]:
     return [(to_hex(one.get_color()), markers.index(one.get_marker())) for one in lines]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_page_and_figure_show_a_line_in_one_look(tmp_path: Path, case: str) -> None:
     variants, flows, chosen, colours = CASES[case]

@@ -53,6 +53,7 @@ def test_every_answer_has_the_headers(client: FlaskClient, url: str) -> None:
     assert headers["Cache-Control"] == ("no-cache" if "static" in url else "no-store")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"])
 def test_nothing_can_be_changed(client: FlaskClient, method: str) -> None:
     for url in ("/", "/api/runs", "/nowhere"):
@@ -251,6 +252,7 @@ def test_the_first_answer_does_not_wait_for_what_is_loaded_ahead(
     assert made.is_set()
 
 
+@pytest.mark.slow
 def test_what_is_loaded_ahead_is_left_alone_by_the_collector(db: Path) -> None:
     gc.unfreeze()
     app = create_app(db)

@@ -87,6 +87,7 @@ def test_slow_requests(port: int) -> None:
         assert visit(port) < 1
 
 
+@pytest.mark.slow
 def test_a_request_has_to_arrive_in_time(port: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(capacity, "PATIENCE_S", 0.5)
     with ExitStack() as stack:

@@ -71,6 +71,7 @@ def require_refusal(path: str, status: int, text: str, where: str) -> None:
     assert "%C3%BC" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rule", rules())
 def test_no_address_takes_a_query_that_is_not_utf_8(apps: list[Flask], rule: str) -> None:
     path = PART.sub("x", rule)
@@ -86,6 +87,7 @@ def test_no_address_takes_a_part_that_is_not_utf_8(apps: list[Flask], rule: str)
         require_refusal(path, *ask(apps[-1], path), "the address")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page", ["/tagging", "/runs/{}/remarks", "/experiments/quickstart/remarks"]
 )

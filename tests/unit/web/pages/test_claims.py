@@ -28,6 +28,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
     return create_app(tmp_path_factory.mktemp("papers") / "none.db").test_client()
 
 
+@pytest.mark.slow
 def test_each_claim_is_in_the_matrix_and_leads_to_its_evidence(client: FlaskClient) -> None:
     text = client.get("/papers").text.partition("In ten lines")[0]
     links = re.findall(r'href="(/papers/\w+)#(\w+)"', text)
@@ -37,6 +38,7 @@ def test_each_claim_is_in_the_matrix_and_leads_to_its_evidence(client: FlaskClie
     assert f"all {len(links)}</th>" in text
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PAPERS)
 def test_a_paper_shows_the_verdict_and_every_measured_row(client: FlaskClient, name: str) -> None:
     text = client.get(f"/papers/{name}").text
@@ -49,6 +51,7 @@ def test_a_paper_shows_the_verdict_and_every_measured_row(client: FlaskClient, n
                 assert f"<td>{judged.text}</td>" in text
 
 
+@pytest.mark.slow
 def test_one_figure_has_all_claims(client: FlaskClient) -> None:
     assert 'src="/papers/agreement.svg"' in client.get("/papers").text
     answer = client.get("/papers/agreement.svg")
@@ -71,6 +74,7 @@ def test_one_figure_has_all_claims(client: FlaskClient) -> None:
     assert not counting
 
 
+@pytest.mark.slow
 def test_ten_lines_lead_to_their_evidence(client: FlaskClient) -> None:
     text = client.get("/papers").text
     for lesson in TEN_LINES:
@@ -82,6 +86,7 @@ def test_ten_lines_lead_to_their_evidence(client: FlaskClient) -> None:
             assert f'id="{claim}"' in client.get(page).text
 
 
+@pytest.mark.slow
 def test_a_measured_statement_has_a_figure_in_each_form(client: FlaskClient) -> None:
     name, statement = next(
         (name, statement)
@@ -94,6 +99,7 @@ def test_a_measured_statement_has_a_figure_in_each_form(client: FlaskClient) -> 
         assert answer.data.startswith(start)
 
 
+@pytest.mark.slow
 def test_a_statement_that_was_measured_longer_than_its_claim_says_so(tmp_path: Path) -> None:
     folder = tmp_path / "claims"
     shutil.copytree(claim_evidence.USUAL, folder)

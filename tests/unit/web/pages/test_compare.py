@@ -65,6 +65,7 @@ def means(text: str) -> list[list[float | None]]:
     return [row for row in found if row]
 
 
+@pytest.mark.slow
 def test_variants_have_the_numbers_of_the_command(
     client: FlaskClient, stored: tuple[Path, list[str]]
 ) -> None:
@@ -142,6 +143,7 @@ def test_counters_are_no_provenance(client: FlaskClient, tmp_path: Path) -> None
                 if word in text]  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("address", "status", "message"),
     [

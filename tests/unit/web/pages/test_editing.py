@@ -17,6 +17,8 @@ from tests.support.run import orchestrator
 from web import create_app, server
 from web.pages import editing
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["client", "store"]
 
 

@@ -104,6 +104,7 @@ def test_grid_has_a_cell_for_each_repetition(client: FlaskClient) -> None:
     assert (len(cells), cells.count("faithful"), cells.count("unfaithful")) == (24, 23, 1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("query", "words"),
     [
@@ -136,6 +137,7 @@ def test_api_has_the_document_of_the_command(client: FlaskClient, db: Path) -> N
     assert client.get("/api/experiments").get_json() == json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_table_files_are_those_of_the_command(client: FlaskClient, db: Path) -> None:
     base = f"/experiments/{label(db)}"
     assert client.get(f"{base}/summary.json?by=rate").get_json() == summary(
@@ -158,6 +160,7 @@ def figures(client: FlaskClient, page: str, query: str, file: Path) -> tuple[byt
     return shown.data, file.read_bytes()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["svg", "png", "pdf"])
 def test_figures_are_those_of_the_command_to_the_byte(
     client: FlaskClient, db: Path, tmp_path: Path, form: str
@@ -168,6 +171,7 @@ def test_figures_are_those_of_the_command_to_the_byte(
     assert shown == made
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [
@@ -202,6 +206,7 @@ def test_panels_and_figures_have_the_same_lines(client: FlaskClient, db: Path) -
     assert "--panels-by rate --width ieee-wide" in command
 
 
+@pytest.mark.slow
 def test_doubtful_runs_are_marked_in_plot_and_table(client: FlaskClient, db: Path) -> None:
     text = client.get(f"/experiments/{label(db, 'single')}").text
     assert '<b class="sign">?</b> has doubtful runs' in text
@@ -210,6 +215,7 @@ def test_doubtful_runs_are_marked_in_plot_and_table(client: FlaskClient, db: Pat
     assert "has doubtful runs" not in client.get(f"/experiments/{label(db)}").text
 
 
+@pytest.mark.slow
 def test_the_shown_command_makes_the_page_again(client: FlaskClient, db: Path) -> None:
     text = client.get(f"/experiments/{label(db)}?metric=rtt_mean_s&by=rate&entry=bbr").text
     (command,) = re.findall(r">(orchestrator summary [^<]*)<", text)
@@ -219,6 +225,7 @@ def test_the_shown_command_makes_the_page_again(client: FlaskClient, db: Path) -
     )
 
 
+@pytest.mark.slow
 def test_page_says_who_is_ahead_at_1_bdp(client: FlaskClient, db: Path) -> None:
     text = client.get(f"/experiments/{label(db)}").text
     rows = text.partition('<table id="differences">')[2].partition("</table>")[0].split("<tr>")
@@ -251,6 +258,7 @@ def test_a_name_leads_to_the_newest_with_the_choices(client: FlaskClient, db: Pa
     assert answer.headers["Location"].replace("%40", "@") == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "query",
     [
@@ -298,6 +306,7 @@ def test_a_page_follows_the_store(tmp_path: Path) -> None:
             experiments.make(store, lambda _v, r: {"a": 1e6 + r}, repetitions=repetitions + 1)
 
 
+@pytest.mark.slow
 def test_numbers_are_those_of_the_summary_while_a_sweep_goes_on(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     client = create_app(path).test_client()  # it keeps what it read

@@ -87,6 +87,7 @@ def test_chosen_columns_alone_are_shown_and_the_run(client: FlaskClient) -> None
     assert cells[3:] == [["paper"], ["<b>first</b>", "second"], ["6.12.57"]]
 
 
+@pytest.mark.slow
 def test_every_column_has_a_cell_of_its_own_in_each_row(client: FlaskClient) -> None:
     labels = {RATE: "bottleneck.rate", CONGESTION: "congestion", "other.rate": "other.rate"}
     every = [column.name for column in list_columns.columns(labels)]
