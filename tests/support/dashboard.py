@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+PAGES = ("/", "/runs", "/papers")
+"""Addresses of all pages that need no parameter, which a browser tries for accessibility."""
+
 PIXELS = """canvas => {
   const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
   const seen = new Map();

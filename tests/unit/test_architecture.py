@@ -51,7 +51,10 @@ def test_a_file_in_a_row_of_a_package_is_there(row: tuple[str, str]) -> None:
 
 @pytest.mark.parametrize(
     ("package", "head"),
-    [("results", "Rooms of `results`, lower ones first:"), ("web", "`web` knows `results` only.")],
+    [
+        ("results", "Rooms of `results`, lower ones first:"),
+        ("web", "`web` knows `results` and the protocol only."),
+    ],
 )
 def test_rooms_are_listed_lower_ones_first(package: str, head: str) -> None:
     table = TEXT.partition(head)[2].partition("|---|---|\n")[2].partition("\n\n")[0]

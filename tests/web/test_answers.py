@@ -12,6 +12,7 @@ from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-unt
 from playwright.sync_api import Browser, Page, expect
 
 from results.store.store import Store
+from tests.support.dashboard import PAGES
 from tests.web import sweep, synthetic
 from tests.web.serving import serving
 
@@ -197,7 +198,7 @@ def test_axe_finds_nothing_on_any_page(
     )
     page = context.new_page()
     for url in (
-        "/", "/runs", "/papers", "/papers/libra", "/experiments/bbr-vs-cubic?each=yes&facet=rate",
+        *PAGES, "/papers/libra", "/experiments/bbr-vs-cubic?each=yes&facet=rate",
         f"/compare?run={rows[0].id}&run={rows[-1].id}", f"/runs/{ids['off']}",
         f"/runs/{ids['failed']}", "/nothing",
     ):  # fmt: skip

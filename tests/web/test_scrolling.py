@@ -10,6 +10,7 @@ from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-unt
 from playwright.sync_api import Browser, Page, expect
 
 from results.store.store import Store
+from tests.support.dashboard import PAGES
 from tests.web import sweep, synthetic
 from tests.web.serving import serving
 
@@ -84,7 +85,7 @@ def test_no_page_has_a_box_that_only_a_mouse_scrolls(
 ) -> None:
     address, ids = served
     compare = f"/compare?run={ids['long']}&run={ids['ok']}"
-    pages = ["/", "/runs", "/papers", "/papers/tibet", "/experiments/bbr-vs-cubic", compare]
+    pages = [*PAGES, "/papers/tibet", "/experiments/bbr-vs-cubic", compare]
     for url in [*pages, *(f"/runs/{ids[kind]}" for kind in ("long", "off", "failed"))]:
         page.goto(address + url)
         page.wait_for_load_state("networkidle")

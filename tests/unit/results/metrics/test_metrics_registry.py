@@ -31,7 +31,7 @@ def test_every_metric_of_the_contract_is_there(scope: str) -> None:
 
 @pytest.mark.parametrize("one", METRICS.values(), ids=lambda one: f"{one.name}-{one.scope}")
 def test_every_metric_has_a_definition_and_the_unit_of_its_name(one: metrics.Metric) -> None:
-    assert len(one.definition) > 40
+    assert len(one.definition) > 40, f"{one.name}: its docstring is what users read, and too short"
     units = {
         "_bps": "bit/s",
         "_s": "s",
@@ -40,7 +40,9 @@ def test_every_metric_has_a_definition_and_the_unit_of_its_name(one: metrics.Met
         "_bytes": "bytes",
     }
     expected = next((unit for suffix, unit in units.items() if one.name.endswith(suffix)), "1")
-    assert one.unit == expected
+    assert one.unit == expected, (
+        f"{one.name} is in {expected} by its name; a name ends in {', '.join(units)} or has unit 1"
+    )
 
 
 def test_a_metric_is_registered_by_being_declared(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from orchestrator.recording.model import QueueRecord, Recording
 from results.runs import listing
 from results.store.store import Store
 from results.store.upkeep import housekeeping
+from tests.support.dashboard import PAGES
 from tests.support.run import orchestrator
 from tests.web import synthetic
 from web import create_app
@@ -46,6 +47,18 @@ def listed(client: FlaskClient, query: str) -> list[str]:
     answer = client.get(f"/runs?{query}")
     assert answer.status_code == 200
     return re.findall(r'href="/runs/([^"]+)"', answer.text)
+
+
+def test_a_browser_tries_every_page_that_needs_no_parameter(client: FlaskClient) -> None:
+    """By ``PAGES``; a comparison needs runs."""
+    found = set()
+    for rule in client.application.url_map.iter_rules():
+        if "GET" not in (rule.methods or ()) or rule.arguments:
+            continue
+        answer = client.get(rule.rule)
+        if answer.status_code == 200 and answer.mimetype == "text/html":
+            found.add(rule.rule)
+    assert found - {"/compare"} == set(PAGES), "name the others in tests/support/dashboard.py"
 
 
 def test_list_names_every_run_newest_first(client: FlaskClient, ids: dict[str, str]) -> None:
