@@ -28,8 +28,7 @@ BESIDE := $(BIN)/python tools/side_by_side.py
 STYLE := $(BIN)/ruff check; $(BIN)/ruff format --check; $(BIN)/python tools/supply_chain.py licences; $(BIN)/reuse lint --lines; $(BIN)/python tools/prose.py
 PLAYBOOKS := PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/ansible-lint -q playbooks
 SPREAD := --numprocesses=auto --maxprocesses=4
-# One worker more than processors, because some tests wait for timers and other processes.
-UNITS := $(BIN)/pytest --numprocesses=$(shell expr $$(nproc) + 1) --maxprocesses=5 --dist=worksteal \
+UNITS := $(BIN)/pytest $(SPREAD) --dist=worksteal \
 	-m 'not build and not long and not slow' tests/unit kmods/tests
 SLOW_UNITS := $(BIN)/pytest $(SPREAD) --dist=worksteal -m 'slow and not build and not long' tests/unit kmods/tests
 GUESTS := $(BIN)/pytest $(SPREAD) --dist=loadscope --no-loadscope-reorder --own-cpu --durations=15 \

@@ -114,6 +114,7 @@ def test_runs_of_other_versions_are_neither_resumed_nor_verified(
     assert [run["id"] for run in json.loads(resumed.stdout)["runs"]] == shown
 
 
+@pytest.mark.slow
 def test_a_changed_scenario_is_no_stored_one(tmp_path: Path, fake: FakeRunner) -> None:
     path = restore(tmp_path / "runs.db")
     for change in ("--set=duration=2s", "--set=tcp={sack: false}", "--set=flows.one.stagger=1ms"):

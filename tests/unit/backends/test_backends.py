@@ -127,6 +127,7 @@ def test_without_a_crash_reaper_runs_under_way_are_finished_and_no_others_begun(
     assert "2 of 5 runs ended and are stored" in str(ended.value)
 
 
+@pytest.mark.slow
 def test_a_crash_reaper_that_was_stopped_does_not_keep_the_controller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -142,6 +142,7 @@ def test_a_lost_scheduler_ends_the_plan(tmp_path: Path, monkeypatch: pytest.Monk
     assert len(statuses) < 10, "the others were never begun"
 
 
+@pytest.mark.slow
 def test_a_worker_that_never_has_the_kernel_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -38,6 +38,7 @@ def remote(server: Server, fleet: SshConnections) -> RemoteMachine:
     return fleet.connect(server.address())
 
 
+@pytest.mark.slow
 def test_a_command_gets_its_words_as_they_are(remote: RemoteMachine) -> None:
     words = ["printf", "%s\n", "$HOME; exit 3", "a  b", "'\"`", ""]
     assert remote.require(words) == b"$HOME; exit 3\na  b\n'\"`\n\n"
@@ -51,6 +52,7 @@ def test_a_command_gets_input_and_gives_status_and_complaint(remote: RemoteMachi
         remote.require(["false"])
 
 
+@pytest.mark.slow
 def test_a_command_that_takes_too_long_is_an_error(remote: RemoteMachine) -> None:
     with pytest.raises(RemoteError, match=r"`sleep 60` did not end within 0\.2 s"):
         remote.run(["sleep", "60"], timeout_s=0.2)
@@ -71,6 +73,7 @@ def test_a_program_is_talked_to_until_its_input_ends(remote: RemoteMachine) -> N
     assert program.error_lines == ["last words"]
 
 
+@pytest.mark.slow
 def test_closing_the_connection_ends_the_input_of_programs(server: Server, tmp_path: Path) -> None:
     seen = tmp_path / "seen"
     ends: queue.Queue[int | None] = queue.Queue()
@@ -81,6 +84,7 @@ def test_closing_the_connection_ends_the_input_of_programs(server: Server, tmp_p
     _wait_for(seen.exists)
 
 
+@pytest.mark.slow
 def test_a_server_process_that_is_killed_is_a_lost_machine(remote: RemoteMachine) -> None:
     ends: queue.Queue[int | None] = queue.Queue()
     remote.start(["cat"], lambda line: None, ends.put)

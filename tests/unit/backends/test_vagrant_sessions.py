@@ -33,6 +33,7 @@ def writer(tmp_path: Path) -> Iterator[tuple[int, Path]]:
                 os.kill(each, signal.SIGKILL)
 
 
+@pytest.mark.slow
 def test_a_stopped_session_does_nothing_and_goes_on_later(writer: tuple[int, Path]) -> None:
     session, notes = writer
     with sessions.stopped(session):

@@ -28,6 +28,7 @@ def plot(db: Path, *words: str | Path) -> Result:
     return CliRunner().invoke(commands, ["plot", *map(str, words), "--db", str(db)])
 
 
+@pytest.mark.slow
 def test_a_metric_of_an_experiment(db: Path, tmp_path: Path) -> None:
     file = tmp_path / "fig.pdf"
     file.write_text("an earlier one")

@@ -164,6 +164,7 @@ def damage(path: Path, *statements: str) -> None:
         connection.commit()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [

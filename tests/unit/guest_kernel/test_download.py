@@ -112,6 +112,7 @@ def test_the_right_file_is_the_source(server: Server) -> None:
     assert len(server.ranges) == 1  # the second call needs no server
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("behaviour", ["breaks off", "hangs"])
 def test_a_broken_download_continues(server: Server, behaviour: str) -> None:
     server.behaviour = behaviour

@@ -127,6 +127,7 @@ def test_a_builder_waits_for_the_last_process_of_a_killed_builder(make: Path) ->
             assert said(second) == "building"
 
 
+@pytest.mark.slow
 def test_a_step_that_takes_too_long_is_ended(make: Path) -> None:
     lines: list[str] = []
     with pytest.raises(TimeoutError):

@@ -10,6 +10,7 @@ from kmods import filters
 from orchestrator.errors import MachineError
 
 
+@pytest.mark.slow
 def test_each_filter_has_an_estimate_of_each_kind_of_arrivals() -> None:
     found = filters.biases((0, 1))
     expected = {(kind, name) for kind in filters.ARRIVALS for name in filters.FILTERS}

@@ -235,6 +235,7 @@ def test_the_resolved_scenario_gives_the_same_run(tmp_path: Path) -> None:
         assert again.resolved == run.resolved
 
 
+@pytest.mark.slow
 def test_too_many_flows_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as refused:
         planned("flows.westwood.count=10000", "flows.reno.count=2")

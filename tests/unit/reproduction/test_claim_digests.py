@@ -85,6 +85,7 @@ def test_a_run_that_the_summary_lacks_is_no_difference() -> None:
     assert "; 1 run more than there" in text()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("committed")
 def test_runs_of_another_length_or_set_up_are_not_compared() -> None:
     assert compared("paper:W1", "--full") == []
@@ -135,6 +136,7 @@ def two_designs() -> None:
     file.write_text(f"{head}      - id: W1.2\n{tail}")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("paper")
 def test_two_experiments_of_one_scenario_are_told_apart() -> None:
     two_designs()

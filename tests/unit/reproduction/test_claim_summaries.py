@@ -83,6 +83,7 @@ def test_a_page_ends_with_the_notes_on_its_paper(paper: FakeRunner) -> None:
     assert "## Measurements" not in page(PageEvidence({}))
 
 
+@pytest.mark.slow
 def test_an_ablation_tests_its_statements_with_what_it_changes(paper: FakeRunner) -> None:
     _status, before = reproduce("paper:W1")
     own = made()
@@ -142,6 +143,7 @@ def test_an_ablation_stands_beside_what_its_own_length_gave(paper: FakeRunner) -
     assert b"cable" not in drawn
 
 
+@pytest.mark.slow
 def test_the_page_has_figures_with_the_points_of_ablations(paper: FakeRunner) -> None:
     assert paper is not None
     folder = Path("papers/claims")

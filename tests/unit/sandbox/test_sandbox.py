@@ -254,6 +254,7 @@ with subprocess.Popen(["sleep", "600"]) as member:
 """Makes a group with one process, waits in vain for its end, and removes it."""
 
 
+@pytest.mark.slow
 @ROOT_ONLY
 def test_a_group_is_removed_once_its_last_process_has_ended(tmp_path: Path) -> None:
     """In a mount namespace, where the hierarchy of version 2 is mounted."""

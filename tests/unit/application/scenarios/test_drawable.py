@@ -96,6 +96,7 @@ def test_what_the_runs_can_give_is_valid() -> None:
     assert (done.exit_code, done.stderr) == (0, "")
 
 
+@pytest.mark.slow
 def test_plan_and_run_refuse_it_before_any_run(fake: FakeRunner) -> None:
     write("kind: time")
     for command in ("plan", "run"):

@@ -96,6 +96,7 @@ def test_a_figure_without_a_legend_has_no_entries_to_name(store: Store) -> None:
         drawn(store, "heatmap", "pair", **keys, legend={"a": "Mine"})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "keys"),
     [

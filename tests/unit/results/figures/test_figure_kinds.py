@@ -75,6 +75,7 @@ def test_bars_without_axes_are_flow_entries(store: Store) -> None:
         assert [text.get_text() for text in shown.axes[0].get_xticklabels()] == ["Alpha", "b"]
 
 
+@pytest.mark.slow
 def test_boxes_have_the_median_and_need_three_runs(store: Store) -> None:
     make(store, rates, GRID, repetitions=5)
     keys = {"metric": "goodput_bps", "by": "limit", "where": {"congestion": "bbr"}, "flow": "a"}

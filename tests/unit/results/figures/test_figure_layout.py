@@ -67,6 +67,7 @@ def test_mappings_of_different_kinds_are_named_by_their_kind(store: Store) -> No
         assert [" ".join(tick.split()) for tick in ticks] == list(LONG.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "keys"),
     [
@@ -175,6 +176,7 @@ def test_captions_say_of_how_many_runs_and_what_intervals(
     assert spec.caption(source) == said
 
 
+@pytest.mark.slow
 def test_a_heat_map_says_how_wide_its_intervals_are(store: Store, tmp_path: Path) -> None:
     spec, source = figure("heatmap", **GOODPUT, by=["rtt", "queue"], flow="a"), study(store)
     content(spec, source)

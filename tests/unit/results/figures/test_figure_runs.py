@@ -205,6 +205,7 @@ def test_an_experiment_must_leave_one_run(store: Store) -> None:
         drawn(store, "time", where={"limit": "2bdp"}, repetition=2)
 
 
+@pytest.mark.slow
 def test_an_unfaithful_run_is_drawn_only_by_its_id_and_is_said_to_be_one(store: Store) -> None:
     run_id = add(store, verdict="unfaithful")
     with pytest.raises(UsageError, match="no faithful run to draw from"):

@@ -68,6 +68,7 @@ def test_a_point_is_the_mean_and_its_bar_the_interval_of_the_summary(store: Stor
             assert ends == [pytest.approx(one) for one in expected[flow]]
 
 
+@pytest.mark.slow
 def test_unfaithful_and_failed_runs_are_left_out_and_counted(store: Store) -> None:
     make(store, rising, SWEEP)
     clean = drawn(store, "metric", metric="goodput_bps")
@@ -139,6 +140,7 @@ def test_a_short_logarithmic_axis_has_plain_labels(store: Store, flow: str) -> N
         assert len([text for text in texts if low <= float(text) <= high]) >= 3
 
 
+@pytest.mark.slow
 def test_a_crossing_is_marked_with_its_interval(store: Store) -> None:
     make(store, rising, SWEEP)
     made = summarise(store, find(store, "trial")[0], ValueSelection(("goodput_bps",)))
@@ -251,6 +253,7 @@ def test_equal_runs_give_equal_bytes(store: Store) -> None:
     assert not [data for data in first if b"Date" in data]
 
 
+@pytest.mark.slow
 def test_a_pdf_embeds_its_fonts_as_true_type(store: Store) -> None:
     make(store, rising, SWEEP, repetitions=2)
     data = drawn(store, "metric", metric="goodput_bps", file="fig.pdf")
@@ -267,6 +270,7 @@ def test_labels_may_have_letters_and_mathematics(store: Store) -> None:
     assert drawn(store, "metric", metric="goodput_bps", **keys)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "size_in"), _style.WIDTHS_IN.items())
 def test_figures_are_as_wide_as_the_column(store: Store, width: str, size_in: float) -> None:
     make(store, rising, SWEEP, repetitions=2)

@@ -73,6 +73,7 @@ def test_a_table_fills_the_page_that_a_figure_does_not_fit_into() -> None:
     assert "<figcaption" not in first
 
 
+@pytest.mark.slow
 def test_without_a_table_the_order_stays_and_a_page_is_laid_out_once() -> None:
     calls = []
 

@@ -51,6 +51,7 @@ def headed(directory: bytes, columns: int) -> bytes:
     return HEAD.pack(1, columns, len(directory), digest) + directory
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(tables())
 def test_every_integer_comes_back(table: npt.NDArray[np.int64]) -> None:

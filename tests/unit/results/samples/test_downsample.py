@@ -39,6 +39,7 @@ def test_too_few_points_are_refused() -> None:
         min_max_indices(np.zeros(10), 2)
 
 
+@pytest.mark.slow
 @given(SERIES, st.integers(3, 60))
 def test_no_extreme_is_lost_and_no_point_too_many(values: list[float], points: int) -> None:
     array = np.array(values, np.float64)

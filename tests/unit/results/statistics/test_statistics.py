@@ -183,6 +183,7 @@ def test_two_pairs_are_too_few_for_an_effect() -> None:
     assert unequal.effect is None
 
 
+@pytest.mark.slow
 def test_the_effect_of_independent_samples_is_unbiased() -> None:
     """Means of 0 and 1, variances of 1 and 4: the effect is 1 / sqrt(2.5)."""
     draw = np.random.default_rng(8)

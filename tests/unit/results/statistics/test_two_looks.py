@@ -51,6 +51,7 @@ def test_where_the_first_ones_are_enough_there_is_one_look() -> None:
     assert required_repetitions([2.0] * FIRST, 1e-9) == FIRST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("deviation", [0.25, 0.5, 1.0, 2.0])
 @pytest.mark.parametrize("mean", [1.0, 0.0, -0.5, -1.0, -2.0])
 def test_of_normal_values_at_most_one_in_twenty_intervals_misses_the_mean(
@@ -70,6 +71,7 @@ def test_the_simulation_would_see_an_interval_that_is_too_narrow() -> None:
     assert simulated(0.0, 0.5, 4000, exponential).missed > 0.08
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n", [2, 3, 4])
 def test_a_stated_number_of_repetitions_decides_nine_of_ten_rows(n: int) -> None:
     """The mean is at the edge of what agrees, where only the width of the interval decides."""

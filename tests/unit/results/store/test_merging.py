@@ -195,6 +195,7 @@ HOSTILE: dict[str, Callable[[Path], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_a_malformed_store_is_refused_and_changes_nothing(
     kind: str, source: Path, target: Path, tmp_path: Path

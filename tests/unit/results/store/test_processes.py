@@ -71,6 +71,7 @@ def start(script: str, *arguments: str) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("statement", "count"),
     [

@@ -224,6 +224,7 @@ def test_serves_and_says_where(
             assert answer.getheader("Server") is None
 
 
+@pytest.mark.slow
 def test_the_first_answer_does_not_wait_for_what_is_loaded_ahead(
     db: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

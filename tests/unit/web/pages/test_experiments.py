@@ -190,6 +190,7 @@ def test_every_choice_of_the_page_is_in_its_command(
     assert shown != plain
 
 
+@pytest.mark.slow
 def test_without_an_axis_the_figure_has_bars(client: FlaskClient, db: Path, tmp_path: Path) -> None:
     page = f"/experiments/{label(db, 'single')}"
     shown, made = figures(client, page, "y_scale=log", tmp_path / "figure.svg")

@@ -29,6 +29,7 @@ def run(tmp_path: Path) -> Iterator[tuple[Path, str]]:
     live_files.remove(db, run_id)
 
 
+@pytest.mark.slow
 def test_the_stream_ends_with_the_run(run: tuple[Path, str]) -> None:
     db, run_id = run
     answer = create_app(db).test_client().get(f"/runs/{run_id}/live")
@@ -43,6 +44,7 @@ def test_the_stream_ends_with_the_run(run: tuple[Path, str]) -> None:
     assert [part for part in parts if part.startswith("event")] == ["event: end\ndata: {}\n\n"]
 
 
+@pytest.mark.slow
 def test_a_store_that_cannot_be_read_for_a_while_ends_no_stream(
     run: tuple[Path, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,6 +97,7 @@ def test_streams_end_when_the_server_stops(run: tuple[Path, str]) -> None:
     assert len(list(found)) == 2  # what is ready already
 
 
+@pytest.mark.slow
 def test_a_stream_has_an_end(run: tuple[Path, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "LONGEST_S", 0.6)
     assert not any("end" in part for part in live.events(*run, threading.Event()))
