@@ -22,6 +22,7 @@ from results.store.stored import StoredRun
 from web.api import openapi
 from web.charts import series
 from web.charts.bins import Floats, Values, listed
+from web.contract import series as contract
 from web.contract.parameters import FlowsQuery, RunAddress, TransfersQuery
 from web.http.query import TimeRange, indices_of
 from web.http.reader import reading_run
@@ -49,11 +50,17 @@ def datagrams(path: RunAddress, query: FlowsQuery) -> Response:
         ]
         times = [samples["time_ns"] / 1e9 for samples in columns]
         bin_s = series.bin_width_s(stored, times, part)
-        answer = [
-            {"name": stored.flows[flow].name, **vars(_binned(time_s, samples, bin_s, part))}
+        found = [
+            contract.FlowSamples.model_construct(
+                None, name=stored.flows[flow].name, **vars(_binned(time_s, samples, bin_s, part))
+            )
             for flow, time_s, samples in zip(flows, times, columns, strict=True)
         ]
-        return jsonify({**series.described(stored, part), "bin_s": bin_s, "flows": answer})
+        answer = contract.Datagrams.model_construct(
+            None, run=stored.id, from_s=part.from_s, to_s=part.to_s, points=part.points,
+            bin_s=bin_s, flows=found,
+        )  # fmt: skip
+        return jsonify(answer.document())
 
 
 @curves.address("/runs/<run_id>/transfers")
@@ -63,14 +70,17 @@ def transfers(path: RunAddress, query: TransfersQuery) -> Response:
     with reading_run(path.run_id) as (_, stored):
         flows = _flows(stored, query.flow, [flow.transport == "tcp" for flow in stored.flows])
         columns = [stored.transfers(flow, ["start_ns", "end_ns"]) for flow in flows]
-        answer = [
-            {"name": stored.flows[flow].name, **vars(_distribution(times, part))}
+        found = [
+            contract.TransfersOfFlow.model_construct(
+                None, name=stored.flows[flow].name, **vars(_distribution(times, part))
+            )
             for flow, times in zip(flows, columns, strict=True)
             if len(times["start_ns"]) or query.flow
         ]
-        return jsonify(
-            {"run": stored.id, "from_s": part.from_s, "to_s": part.to_s, "flows": answer}
+        answer = contract.Transfers.model_construct(
+            None, run=stored.id, from_s=part.from_s, to_s=part.to_s, flows=found
         )
+        return jsonify(answer.document())
 
 
 def _flows(run: StoredRun, chosen: Sequence[str], usual: Sequence[bool]) -> list[int]:

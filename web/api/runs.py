@@ -23,6 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from flask import Response, jsonify, request
 
@@ -33,8 +34,9 @@ from results.runs import listing, page, result
 from results.store.stored import StoredRun
 from web.api import openapi
 from web.charts import series
+from web.contract import series as contract
 from web.contract.parameters import FlowsQuery, QueuesQuery, RunAddress, RunsQuery, TcpQuery
-from web.http.query import indices_of
+from web.http.query import TimeRange, indices_of
 from web.http.reader import reading_run, reading_store
 
 api = openapi.ApiBlueprint("api", __name__, "Runs, and samples of one over time.")
@@ -80,14 +82,20 @@ def tcp(path: RunAddress, query: TcpQuery) -> Response:
     part, fields = query.wanted(), query.fields
     with reading_run(path.run_id) as (_, stored):
         flows = [
-            {
-                "name": stored.flows[flow].name,
-                **series.tcp(stored, flow, query.endpoint, fields, part).document(),
-            }
+            contract.FlowSamples.model_construct(
+                None,
+                name=stored.flows[flow].name,
+                **series.tcp(stored, flow, query.endpoint, fields, part).columns(),
+            )
             for flow in _flows(stored, query.flow)
         ]
-        described = series.described(stored, part)
-        return jsonify({**described, "endpoint": query.endpoint, "flows": flows})
+        answer = contract.Tcp.model_construct(
+            None,
+            **head_of(stored, part),
+            endpoint="receiver" if query.endpoint == "receiver" else "sender",
+            flows=flows,
+        )
+        return jsonify(answer.document())
 
 
 @api.address("/runs/<run_id>/queues")
@@ -98,14 +106,16 @@ def queues(path: RunAddress, query: QueuesQuery) -> Response:
         names = [queue.name for queue in stored.queues]
         usual = [index for index, queue in enumerate(stored.queues) if series.is_studied(queue)]
         chosen = indices_of("queue", query.queue, names, usual)
-        answer = [
-            {
+        found = [
+            contract.QueueSamples.model_construct(
+                None,
                 **vars(stored.queues[index]),
-                **series.queue(stored, index, fields, part).document(),
-            }
+                **series.queue(stored, index, fields, part).columns(),
+            )
             for index in chosen
         ]
-        return jsonify({**series.described(stored, part), "queues": answer})
+        answer = contract.Queues.model_construct(None, **head_of(stored, part), queues=found)
+        return jsonify(answer.document())
 
 
 @api.address("/runs/<run_id>/goodput")
@@ -116,11 +126,20 @@ def goodput(path: RunAddress, query: FlowsQuery) -> Response:
         flows = _flows(stored, query.flow)
         counted = [series.received(stored, flow, part) for flow in flows]
         bin_s = series.bin_width_s(stored, [one.time_s for one in counted], part)
-        answer = [
-            {"name": stored.flows[flow].name, **vars(series.goodput(counter, bin_s, part))}
+        found = [
+            contract.GoodputOfFlow.model_construct(
+                None, name=stored.flows[flow].name, **vars(series.goodput(counter, bin_s, part))
+            )
             for flow, counter in zip(flows, counted, strict=True)
         ]
-        return jsonify({**series.described(stored, part), "bin_s": bin_s, "flows": answer})
+        head = head_of(stored, part)
+        answer = contract.Goodput.model_construct(None, **head, bin_s=bin_s, flows=found)
+        return jsonify(answer.document())
+
+
+def head_of(run: StoredRun, part: TimeRange) -> dict[str, Any]:
+    """Return what each answer with series begins with: the run and the part of the time."""
+    return {"run": run.id, "from_s": part.from_s, "to_s": part.to_s, "points": part.points}
 
 
 def _flows(run: StoredRun, wanted: Sequence[str]) -> list[int]:

@@ -84,10 +84,10 @@ class Series:
     fields: Mapping[str, bins.Values]
     binned: bins.Binned | None = None
 
-    def document(self) -> dict[str, Any]:
-        """Return what the answers of the API have of it."""
-        document = {name: value for name, value in vars(self).items() if name != "binned"}
-        return document if self.binned is None else {**document, **vars(self.binned)}
+    def columns(self) -> dict[str, Any]:
+        """Return all that it has by name, with the extremes of bins if there are any."""
+        own = {name: value for name, value in vars(self).items() if name != "binned"}
+        return own if self.binned is None else own | vars(self.binned)
 
 
 @dataclass(frozen=True)
@@ -169,11 +169,6 @@ def edges_s(
     first = math.floor(max(low, first_s) / bin_s)
     last = math.ceil(min(high, last_s) / bin_s - 1e-9)
     return np.arange(first, max(last, first) + 1, dtype=np.float64) * bin_s
-
-
-def described(run: StoredRun, part: TimeRange) -> dict[str, Any]:
-    """Return what each answer begins with: the run and the part of the time."""
-    return {"run": run.id, "from_s": part.from_s, "to_s": part.to_s, "points": part.points}
 
 
 def _reduced(

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field
 
 from results.contract.base import Number, ResponseModel
 
 Column = list[Number]
+
+
+class Named(ResponseModel):
+    """Something of a run."""
+
+    name: str
 
 
 class FieldSummary(ResponseModel):
@@ -42,11 +48,17 @@ class Series(ResponseModel):
     to_s: Number
     points: int
 
+    def document(self) -> dict[str, Any]:
+        """Return the JSON object.
 
-class FlowSamples(Samples):
+        Columns have None already where no value is. To look at each of some 100 000 values again
+        would take longer than to read them.
+        """
+        return self.model_dump(exclude_unset=True, warnings=False)
+
+
+class FlowSamples(Samples, Named):
     """Samples of a flow."""
-
-    name: str
 
 
 class Tcp(Series):
@@ -56,10 +68,9 @@ class Tcp(Series):
     flows: list[FlowSamples]
 
 
-class Queue(ResponseModel):
+class Queue(Named):
     """A qdisc of a channel, or its policer."""
 
-    name: str
     link: str
     direction: Literal["forward", "reverse"]
     role: Literal["queue", "delay", "policer"]
@@ -78,7 +89,7 @@ class Queue(ResponseModel):
     )
 
 
-class QueueSamples(Queue, Samples):
+class QueueSamples(Samples, Queue):
     """Samples of a qdisc."""
 
 
@@ -88,10 +99,9 @@ class Queues(Series):
     queues: list[QueueSamples]
 
 
-class GoodputOfFlow(ResponseModel):
+class GoodputOfFlow(Named):
     """Goodput of a flow over bins of `bin_s`."""
 
-    name: str
     source: Literal["receiver", "sender"] = Field(
         description="`sender`: acknowledged bytes stand in for received ones"
     )
@@ -114,10 +124,9 @@ class Datagrams(Series):
     flows: list[FlowSamples]
 
 
-class TransfersOfFlow(ResponseModel):
+class TransfersOfFlow(Named):
     """The distribution of a flow's completion times."""
 
-    name: str
     transfers: int = Field(description="number of transfers that begin in the range")
     completed: int = Field(description="number of those that were completed")
     fct_s: list[float] = Field(description="completion times in seconds, ascending")
