@@ -70,7 +70,7 @@ test-determinism: $(DEV_READY)  ## run each kind of scenario in nine ways, a swe
 
 test-examples: $(DEV_READY)  ## run each example at full length, 1000 pairs of hosts, a mutant of each constant, DKMS for every kernel, a claim from a wheel
 	@$(BIN)/orchestrator guest build --quiet
-	$(BIN)/pytest $(SPREAD) --own-cpu -m long tests/guest tests/unit kmods/tests tests/kmods $(addprefix --ignore=,$(DETERMINISM) $(FLENT))
+	$(BIN)/pytest $(SPREAD) --own-cpu -m long tests/guest tests/unit kmods/tests tests/kmods tests/web $(addprefix --ignore=,$(DETERMINISM) $(FLENT))
 
 test-flent: $(DEV_READY)  ## install flent into build/flent, and let it read an exported run
 	$(PYTHON) -m venv build/flent

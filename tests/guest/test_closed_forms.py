@@ -70,6 +70,7 @@ def columns(db: Path, document: Mapping[str, Any], flow: str, *names: str) -> di
         return run.tcp(flow, SENDER, names, within)
 
 
+@pytest.mark.long
 def test_renos_throughput_is_proportional_to_the_inverse_root_of_loss(run: Run) -> None:
     seldom = [f"flows.{name}-1e-4.{SLOW_START_ONLY}" for name in ("reno", "newreno_ns2")]
     document = run(*SHORT, *seldom, scenario=FOLDER / "loss.yaml")
@@ -140,6 +141,7 @@ def test_logwestwood_with_constant_alpha_follows_its_form(run: Run, db: Path) ->
     assert mean(flows, "westwood_form_ratio") == pytest.approx(1.518, abs=0.356)
 
 
+@pytest.mark.long
 def test_fast_keeps_alpha_packets_of_each_flow_in_the_queue(run: Run, db: Path) -> None:
     fast = FOLDER / "fast.yaml"
     asked = ("matrix={}", "duration=40s", "flows.fast.count=2")

@@ -211,6 +211,7 @@ def test_sampling_moves_no_packet_of_an_iperf3_run_by_more_than_a_microsecond(ru
                 assert off.max() <= (2 if name in ROUNDED else 0), name
 
 
+@pytest.mark.long
 def test_equal_iperf3_runs_give_equal_digests(runs: Runs) -> None:
     (idle,) = runs.digests(IPERF3, "100ms", *BRIEF)
     with busy_host():

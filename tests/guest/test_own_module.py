@@ -252,7 +252,7 @@ WARNS = {
 }
 
 
-@pytest.mark.parametrize("what", WARNS)
+@pytest.mark.parametrize("what", ["messages", pytest.param("dumps", marks=pytest.mark.long)])
 def test_warnings_of_the_kernel_are_counted_and_leave_the_run_in_doubt(
     run: Run, scenario: Path, what: str
 ) -> None:

@@ -154,7 +154,7 @@ def test_two_hosts_can_be_linked_without_a_router(run: Run, tmp_path: Path) -> N
     assert utilisation(document)["h-k:forward"] > 0.9
 
 
-@pytest.mark.parametrize("coherence", ["500ms", "0s"])
+@pytest.mark.parametrize("coherence", ["500ms", pytest.param("0s", marks=pytest.mark.long)])
 def test_a_wlan_has_the_rate_and_loss_of_its_radio(run: Run, coherence: str) -> None:
     file = TUTORIAL / "15-wlan.yaml"
     asked = [*SHORT, f"topology.wireless.coherence={coherence}", "topology.wireless.distance_m=120"]

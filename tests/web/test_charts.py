@@ -154,7 +154,7 @@ def test_a_run_of_bulk_flows_has_neither(page: Page, tmp_path: Path) -> None:
         expect(page.locator("#chart-goodput figcaption")).to_contain_text("as a burst")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.long), "dark"])
 def test_the_charts_are_accessible_on_a_phone(
     browser: Browser, stored: Stored, scheme: str
 ) -> None:

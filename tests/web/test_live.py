@@ -191,7 +191,7 @@ def test_a_run_whose_samples_cannot_be_shown_says_why(page: Page, address: str, 
         store.fail(run, "why")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.long), "dark"])
 def test_a_run_in_progress_fits_a_phones_width(
     browser: Browser, address: str, db: Path, scheme: str
 ) -> None:

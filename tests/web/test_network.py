@@ -85,7 +85,7 @@ def test_what_a_link_has_dropped_is_written(page: Page, runs: dict[str, str]) ->
     assert number in drops.inner_text().split()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.long), "dark"])
 @pytest.mark.parametrize("name", ["parking lot", "many"])
 def test_drawings_are_accessible_and_fit_a_phone(
     browser: Browser, runs: dict[str, str], name: str, scheme: str

@@ -47,7 +47,9 @@ def open_all(page: Page) -> None:
     page.evaluate("document.querySelectorAll('details').forEach((one) => one.open = true)")
 
 
-@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 400)])
+@pytest.mark.parametrize(
+    ("scheme", "width"), [pytest.param("light", 1280, marks=pytest.mark.long), ("dark", 400)]
+)
 def test_axe_finds_nothing_on_a_run_of_long_provenance(
     browser: Browser, served: tuple[str, dict[str, str]], scheme: str, width: int
 ) -> None:
