@@ -46,10 +46,10 @@ setup: $(DEV_READY)  ## install packages and .venv, for running and for developi
 run: $(RUN_READY)  ## run the quickstart scenario, and say where to look
 	@$(BIN)/orchestrator run $(QUICKSTART)
 
-check: $(DEV_READY)  ## check style, types, licences and the quick unit tests
+check: $(DEV_READY)  ## check style, types, licences and the quick unit tests (a minute on 2 CPUs)
 	@$(BESIDE) check "style=$(STYLE)" "types=$(BIN)/mypy" "units=$(UNITS)"
 
-test: check  ## check everything: `make check`, then slow unit tests, playbooks, builds, guests, lab and browser
+test: check  ## check all that a merge needs: `make check`, slow unit tests, playbooks, builds, guests, lab, browser (15 minutes)
 	@$(BIN)/orchestrator guest build --quiet
 	@$(BESIDE) --show guests --show hosts tests "slow units=$(SLOW_UNITS)" "playbooks=$(PLAYBOOKS)" "guests=$(GUESTS)" "hosts=$(HOSTS)"
 	$(BIN)/pytest --durations=15 -m 'real_time and not long'
