@@ -74,6 +74,9 @@ def start(
         "UsePAM": "no",
         "UseDNS": "no",
         "StrictModes": "no",
+        # So bash takes itself for one within a shell, and leaves ~/.bashrc of this machine's user
+        # alone: what is there may take seconds at each command.
+        "SetEnv": "SHLVL=1",
     }
     config = folder / "sshd_config"
     config.write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
