@@ -166,11 +166,6 @@ class Trial:
     def left(self) -> list[str]:
         """Return what is otherwise than before, once that changes no more."""
         until = time.monotonic() + _RETRY_TIME_S
-        # The whole state takes 45 processes, which are slow in the guest's kernel.
-        while any(self.before[key] != now for key, now in self.hosts.running().items()):
-            if time.monotonic() > until:
-                break
-            select.select([], [], [], 0.2)
         while True:
             now = self.hosts.state()
             found = [

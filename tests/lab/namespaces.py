@@ -196,20 +196,16 @@ class Lab:
                     parents[int(entry.name)] = sshd.parent(int(entry.name))
         return sorted(parents, key=lambda process: _generation(process, parents))
 
-    def running(self) -> dict[str, object]:
-        """Return what of the state can be read without a process: folders and agents."""
-        found: dict[str, object] = {"folders": sorted(map(str, Path("/run").glob("tcp-orch*")))}
-        return found | {f"{host} agents": self.agents(host) for host in HOSTS}
-
     def state(self) -> dict[str, object]:
         """Return what may not be other after a run than before, of all hosts."""
-        found = self.running()
+        found: dict[str, object] = {"folders": sorted(map(str, Path("/run").glob("tcp-orch*")))}
         for host in HOSTS:
             said = self.run(host, "sh", "-c", _STATE).splitlines()
             # Of sockets only those that listen: of a run's last ones something is seen for a while.
             found[host] = [line for line in said if not line.startswith("socket ")]
             table = (line.split() for line in said if line.startswith("socket "))
             found[f"{host} listens"] = sorted(words[2] for words in table if words[4] == "0A")
+            found[f"{host} agents"] = self.agents(host)
         return found
 
     def close(self) -> None:

@@ -56,10 +56,8 @@ def datagrams(path: RunAddress, query: FlowsQuery) -> Response:
             )
             for flow, time_s, samples in zip(flows, times, columns, strict=True)
         ]
-        answer = contract.Datagrams.model_construct(
-            None, run=stored.id, from_s=part.from_s, to_s=part.to_s, points=part.points,
-            bin_s=bin_s, flows=found,
-        )  # fmt: skip
+        head = series.described(stored, part)
+        answer = contract.Datagrams.model_construct(None, **head, bin_s=bin_s, flows=found)
         return jsonify(answer.document())
 
 

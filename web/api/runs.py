@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from flask import Response, jsonify, request
 
@@ -36,7 +35,7 @@ from web.api import openapi
 from web.charts import series
 from web.contract import series as contract
 from web.contract.parameters import FlowsQuery, QueuesQuery, RunAddress, RunsQuery, TcpQuery
-from web.http.query import TimeRange, indices_of
+from web.http.query import indices_of
 from web.http.reader import reading_run, reading_store
 
 api = openapi.ApiBlueprint("api", __name__, "Runs, and samples of one over time.")
@@ -91,7 +90,7 @@ def tcp(path: RunAddress, query: TcpQuery) -> Response:
         ]
         answer = contract.Tcp.model_construct(
             None,
-            **head_of(stored, part),
+            **series.described(stored, part),
             endpoint="receiver" if query.endpoint == "receiver" else "sender",
             flows=flows,
         )
@@ -114,7 +113,9 @@ def queues(path: RunAddress, query: QueuesQuery) -> Response:
             )
             for index in chosen
         ]
-        answer = contract.Queues.model_construct(None, **head_of(stored, part), queues=found)
+        answer = contract.Queues.model_construct(
+            None, **series.described(stored, part), queues=found
+        )
         return jsonify(answer.document())
 
 
@@ -132,14 +133,9 @@ def goodput(path: RunAddress, query: FlowsQuery) -> Response:
             )
             for flow, counter in zip(flows, counted, strict=True)
         ]
-        head = head_of(stored, part)
+        head = series.described(stored, part)
         answer = contract.Goodput.model_construct(None, **head, bin_s=bin_s, flows=found)
         return jsonify(answer.document())
-
-
-def head_of(run: StoredRun, part: TimeRange) -> dict[str, Any]:
-    """Return what each answer with series begins with: the run and the part of the time."""
-    return {"run": run.id, "from_s": part.from_s, "to_s": part.to_s, "points": part.points}
 
 
 def _flows(run: StoredRun, wanted: Sequence[str]) -> list[int]:

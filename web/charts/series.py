@@ -171,6 +171,11 @@ def edges_s(
     return np.arange(first, max(last, first) + 1, dtype=np.float64) * bin_s
 
 
+def described(run: StoredRun, part: TimeRange) -> dict[str, Any]:
+    """Return what each answer begins with: the run and the part of the time."""
+    return {"run": run.id, "from_s": part.from_s, "to_s": part.to_s, "points": part.points}
+
+
 def _reduced(
     columns: dict[str, Array], fields: Sequence[str], part: TimeRange, duration_s: float
 ) -> Series:
