@@ -252,7 +252,10 @@ WARNS = {
 }
 
 
-@pytest.mark.parametrize("what", ["messages", pytest.param("dumps", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "what",
+    [pytest.param(what, marks=pytest.mark.long) if what == "dumps" else what for what in WARNS],
+)
 def test_warnings_of_the_kernel_are_counted_and_leave_the_run_in_doubt(
     run: Run, scenario: Path, what: str
 ) -> None:
