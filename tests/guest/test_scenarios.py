@@ -1,6 +1,8 @@
 """Every scenario that is shipped: valid, planned, and run in its short form.
 
-``make test`` runs one scenario of each paper, and ``make test-long`` the others.
+``make test`` runs one scenario of each paper, and the tutorial's but those of traffic, whose kinds
+have tests of their own (``test_udp.py``, ``test_traffic_kinds.py``). ``make test-long`` runs the
+others.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ FILES = [
 """All but those over a real network: tests/unit/scenario/test_shipped_lab.py. Claims are none."""
 PAPERS = {file.parent for file in FILES if ROOT / "papers" in file.parents}
 FIRST = {min(file for file in FILES if file.parent == paper) for paper in PAPERS}
+TRAFFIC = {file for file in FILES if file.parent.name == "tutorial" and file.name[0] in "46"}
+"""Its files are numbered by topics: those of 40 to 49 and of 60 to 69 are on traffic."""
 SHORT_S = 10.0
 """Estimated wall time from which a scenario needs a reduced form."""
 
@@ -37,7 +41,8 @@ SHORT_S = 10.0
 def cases() -> Iterator[object]:
     """Yield each file, with its mark."""
     for file in FILES:
-        marks = [pytest.mark.long] if file.parent in PAPERS and file not in FIRST else []
+        later = file in TRAFFIC or (file.parent in PAPERS and file not in FIRST)
+        marks = [pytest.mark.long] if later else []
         yield pytest.param(file, id=str(file.relative_to(ROOT)), marks=marks)
 
 

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -154,25 +154,24 @@ def test_the_documents_have_the_line_of_each_shell(shell: str) -> None:
     assert f"`{SHELLS[shell][1].rpartition('; ')[2]}`" in documented
 
 
+TYPED = [
+    ("orchestrator vali", "date"), ("unmis", "takable.yaml"), ("--redu", "ced"),
+    ("\x15orchestrator compa", "re"), ("la", "st"), ("--js", "on"),
+    ("\x15orchestrator summa", "ry"), ("buf", "fers"),
+]  # fmt: skip
+"""What is typed into a shell, and what completes it. The first character of a new line, Ctrl-U,
+removes the line before it."""
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "typed",
-    [
-        (("orchestrator vali", "date"), ("unmis", "takable.yaml"), ("--redu", "ced")),
-        (("orchestrator compa", "re"), ("la", "st"), ("--js", "on")),
-        (("orchestrator summa", "ry"), ("buf", "fers")),
-    ],
-)
 @pytest.mark.parametrize("shell", ["bash", "zsh"])
-def test_a_shell_completes_what_is_typed(
-    shell: str, typed: Sequence[tuple[str, str]], tmp_path: Path, stored: list[str]
-) -> None:
+def test_a_shell_completes_what_is_typed(shell: str, tmp_path: Path, stored: list[str]) -> None:
     words, source = SHELLS[shell]
     (tmp_path / "unmistakable.yaml").write_text("")
     with terminal(words, tmp_path) as line:
         os.write(line, f"{source}; echo so''urced\n".encode())
         assert "sourced" in shown(line, "sourced")
-        for start, rest in typed:
+        for start, rest in TYPED:
             shown(line, "nothing", within_s=0.5)
             os.write(line, start.encode())
             shown(line, start[-3:], within_s=2.0)
