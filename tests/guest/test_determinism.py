@@ -184,7 +184,7 @@ def busy_host() -> Iterator[None]:
 
 @pytest.mark.parametrize(
     "name",
-    [name if name in ("bulk", "udp", "events") else pytest.param(name, marks=pytest.mark.long)
+    [name if name == "bulk" else pytest.param(name, marks=pytest.mark.long)
      for name in KINDS],
 )  # fmt: skip
 def test_equal_seeds_give_equal_digests(runs: Runs, name: str) -> None:

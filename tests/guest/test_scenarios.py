@@ -1,12 +1,12 @@
 """Every scenario that is shipped: valid, planned, and run in its short form.
 
-``make test`` runs one scenario of each paper, and the tutorial's but those of traffic, whose kinds
-have tests of their own (``test_udp.py``, ``test_traffic_kinds.py``). ``make test-long`` runs the
-others.
+``make test`` runs the first scenario of each paper and of each of the tutorial's topics.
+``make test-long`` runs the others.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,19 +30,27 @@ FILES = [
     if "kind: live-path" not in file.read_text() and file.parent != ROOT / "papers" / "claims"
 ]
 """All but those over a real network: tests/unit/scenario/test_shipped_lab.py. Claims are none."""
-PAPERS = {file.parent for file in FILES if ROOT / "papers" in file.parents}
-FIRST = {min(file for file in FILES if file.parent == paper) for paper in PAPERS}
-TRAFFIC = {file for file in FILES if file.parent.name == "tutorial" and file.name[0] in "46"}
-"""Its files are numbered by topics: those of 40 to 49 and of 60 to 69 are on traffic."""
 SHORT_S = 10.0
 """Estimated wall time from which a scenario needs a reduced form."""
+
+
+def subject(file: Path) -> Path:
+    """Return what files have in common of which one is run: a paper, or a topic of the tutorial.
+
+    The tutorial's files are numbered by topics: those of 40 to 49 are on UDP.
+    """
+    if ROOT / "papers" in file.parents:
+        return file.parent
+    return file.parent / file.name[0] if file.parent.name == "tutorial" else file
+
+
+FIRST = {min(group) for _subject, group in itertools.groupby(FILES, key=subject)}
 
 
 def cases() -> Iterator[object]:
     """Yield each file, with its mark."""
     for file in FILES:
-        later = file in TRAFFIC or (file.parent in PAPERS and file not in FIRST)
-        marks = [pytest.mark.long] if later else []
+        marks = [] if file in FIRST else [pytest.mark.long]
         yield pytest.param(file, id=str(file.relative_to(ROOT)), marks=marks)
 
 
