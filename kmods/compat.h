@@ -10,7 +10,9 @@
 #define CC_COMPAT_H
 
 #include <linux/sysctl.h>
+#include <linux/timer.h>
 #include <linux/version.h>
+#include <net/dropreason.h>
 #include <net/net_namespace.h>
 #include <net/tcp.h>
 
@@ -51,6 +53,79 @@ cc_register_sysctls(struct net *net, struct ctl_table *table, size_t count)
 	return register_net_sysctl(net, "net/ipv4", table);
 #else
 	return register_net_sysctl_sz(net, "net/ipv4", table, count);
+#endif
+}
+
+/* Declare a probe of a tracepoint; run_trace uses sk, skb and reason alone. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#define CC_PROBE_OF_KFREE_SKB(name)					\
+	void name(void *data, struct sk_buff *skb, void *location,	\
+		  enum skb_drop_reason reason)
+#else
+#define CC_PROBE_OF_KFREE_SKB(name)					\
+	void name(void *data, struct sk_buff *skb, void *location,	\
+		  enum skb_drop_reason reason, struct sock *rx_sk)
+#endif
+
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+#define CC_PROBE_OF_TCP_PROBE(name)					\
+	void name(void *data, struct sock *sk, struct sk_buff *skb)
+#else
+#define CC_PROBE_OF_TCP_PROBE(name)					\
+	void name(void *data, struct sock *sk, const struct sk_buff *skb)
+#endif
+
+/* From 6.17 on the tracepoint also fires for a segment that could not be sent. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#define CC_PROBE_OF_RETRANSMIT_SKB(name)				\
+	void name(void *data, const struct sock *sk,			\
+		  const struct sk_buff *skb)
+#define CC_RETRANSMIT_ERROR 0
+#else
+#define CC_PROBE_OF_RETRANSMIT_SKB(name)				\
+	void name(void *data, const struct sock *sk,			\
+		  const struct sk_buff *skb, int err)
+#define CC_RETRANSMIT_ERROR err
+#endif
+
+/* Return the socket that has a timer if that is a timer of retransmissions. */
+static inline struct sock *
+cc_sock_of_retransmit_timer(const struct timer_list *timer)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
+	return (struct sock *)((unsigned long)timer -
+		offsetof(struct inet_connection_sock, icsk_retransmit_timer));
+#else
+	return (struct sock *)((unsigned long)timer -
+		offsetof(struct sock, tcp_retransmit_timer));
+#endif
+}
+
+/* Return when a socket's timer of retransmissions is due, in jiffies. */
+static inline unsigned long cc_retransmit_expires(const struct sock *sk)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+	return READ_ONCE(inet_csk(sk)->icsk_timeout);
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 19, 0)
+	return icsk_timeout(inet_csk(sk));
+#else
+	return tcp_timeout_expires(sk);
+#endif
+}
+
+/*
+ * Return the name of a reason for a drop, without SKB_DROP_REASON_; NULL if
+ * there is none. Call it under rcu_read_lock().
+ */
+static inline const char *cc_drop_reason(enum skb_drop_reason reason)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+	return reason < SKB_DROP_REASON_MAX ? drop_reasons[reason] : NULL;
+#else
+	const struct drop_reason_list *list =
+		rcu_dereference(drop_reasons_by_subsys[SKB_DROP_REASON_SUBSYS_CORE]);
+
+	return list && reason < list->n_reasons ? list->reasons[reason] : NULL;
 #endif
 }
 

@@ -6,11 +6,13 @@
  * link_transmit.c  packets on their way through queue, transmitter and line
  * link_losses.c    packets that are lost by their numbers
  * link_sojourn.c   how long packets waited
+ * link_trace.c     the trace event of packets
  */
 #ifndef LINK_H
 #define LINK_H
 
 #include <linux/netlink.h>
+#include <linux/percpu.h>
 #include <linux/skbuff.h>
 #include <linux/types.h>
 #include <net/pkt_sched.h>
@@ -97,8 +99,24 @@ int link_losses_dump(const struct link_losses *losses, struct sk_buff *skb);
 /* link_sojourn.c */
 int link_sojourn_init(struct link_sojourn *sojourn);
 void link_sojourn_begin(struct link_sojourn *sojourn, struct sk_buff *skb, u64 now_ns);
-void link_sojourn_end(struct link_sojourn *sojourn, const struct sk_buff *skb, u64 now_ns);
+u64 link_sojourn_end(struct link_sojourn *sojourn, const struct sk_buff *skb, u64 now_ns);
 void link_sojourn_new_interval(struct link_sojourn *sojourn);
 int link_sojourn_dump(const struct link_sojourn *sojourn, struct sk_buff *skb);
+
+/*
+ * link_trace.c; its functions are called only where the event is on.
+ *
+ * link_asked is the link whose queue this CPU is asking for a packet, NULL if the event is off. A
+ * packet that is freed meanwhile is one that the queue drops. The queue gives no list of these, so
+ * only a probe of kfree_skb sees them.
+ */
+DECLARE_PER_CPU(struct Qdisc *, link_asked);
+bool link_traces_enqueue(const struct sk_buff *skb);
+u8 link_ecn(const struct sk_buff *skb);
+void link_trace_now(struct Qdisc *sch, struct sk_buff *skb, u8 step);
+void link_trace_enqueue(struct Qdisc *sch, struct sk_buff *skb, u8 ecn, int result,
+			struct sk_buff *freed, struct sk_buff *before, u64 now_ns);
+void link_trace_freed(struct Qdisc *sch, struct sk_buff *freed, struct sk_buff *before, u8 step,
+		      u64 now_ns);
 
 #endif /* LINK_H */

@@ -44,8 +44,8 @@ void link_sojourn_begin(struct link_sojourn *sojourn, struct sk_buff *skb, u64 n
 		sojourn->aggregates++;
 }
 
-/* Count a packet whose transmission begins */
-void link_sojourn_end(struct link_sojourn *sojourn, const struct sk_buff *skb, u64 now_ns)
+/* Count a packet whose transmission begins; return how long it has waited */
+u64 link_sojourn_end(struct link_sojourn *sojourn, const struct sk_buff *skb, u64 now_ns)
 {
 	u64 begin_ns = link_queued_cb(skb)->enqueued_ns;
 	u64 waited_ns = now_ns > begin_ns ? now_ns - begin_ns : 0;
@@ -54,6 +54,7 @@ void link_sojourn_end(struct link_sojourn *sojourn, const struct sk_buff *skb, u
 	sojourn->sum_ns += waited_ns;
 	sojourn->largest_ns = max(sojourn->largest_ns, waited_ns);
 	sojourn->buckets[sojourn_bucket(waited_ns)]++;
+	return waited_ns;
 }
 
 /* Begin another interval of the largest time */

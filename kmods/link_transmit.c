@@ -18,6 +18,7 @@
 #include <net/sock.h>
 
 #include "link.h"
+#include "link_trace.h"
 
 #define LINK_TUN_HLEN	4	/* struct tun_pi of include/uapi/linux/if_tun.h */
 
@@ -82,12 +83,20 @@ static void link_note_empty(struct link_sched_data *q)
 static struct sk_buff *link_next(struct Qdisc *sch, u64 begins_ns)
 {
 	struct link_sched_data *q = qdisc_priv(sch);
-	struct sk_buff *skb = q->queue->dequeue(q->queue);
+	bool traced = trace_link_packet_enabled();
+	struct sk_buff *skb;
+	u64 waited_ns;
 
+	if (traced)
+		this_cpu_write(link_asked, sch);
+	skb = q->queue->dequeue(q->queue);
+	if (traced)
+		this_cpu_write(link_asked, NULL);
 	if (!skb)
 		return NULL;
 	qdisc_bstats_update(sch, skb);
-	link_sojourn_end(&q->sojourn, skb, begins_ns);
+	waited_ns = link_sojourn_end(&q->sojourn, skb, begins_ns);
+	trace_link_packet(sch, q->queue, skb, TC_LINK_BEGUN, begins_ns, waited_ns);
 	link_note_empty(q);
 	return skb;
 }
@@ -179,6 +188,7 @@ struct link_due link_due(const struct link_sched_data *q, u64 now_ns)
 int link_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct link_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *before = *to_free;
 	unsigned int bytes = qdisc_pkt_len(skb);
 	int result;
 
@@ -190,14 +200,20 @@ int link_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_fre
 	if (unlikely(q->impairing)) {
 		/* netem gives the root what it has duplicated: that has been transmitted. */
 		result = qdisc_enqueue(skb, q->line, to_free);
+		if (trace_link_packet_enabled() && result == NET_XMIT_SUCCESS)
+			link_trace_now(sch, skb, TC_LINK_DUPLICATED);
 	} else {
 		u64 now_ns = ktime_get_ns();
+		bool traced = trace_link_packet_enabled() && link_traces_enqueue(skb);
+		u8 ecn = traced ? link_ecn(skb) : 0;
 
 		/* What should have left by now makes room first. */
 		if (q->waited && !q->granted)
 			link_transmit_by_rate(sch, now_ns);
 		link_sojourn_begin(&q->sojourn, skb, now_ns);
 		result = qdisc_enqueue(skb, q->queue, to_free);
+		if (traced)
+			link_trace_enqueue(sch, skb, ecn, result, *to_free, before, now_ns);
 		/* A packet ends the idleness also when RED drops it. */
 		if (unlikely(result != NET_XMIT_SUCCESS))
 			link_note_empty(q);
@@ -216,12 +232,15 @@ int link_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_fre
 static void link_impair(struct Qdisc *sch, struct sk_buff *skb, struct sk_buff **to_free)
 {
 	struct link_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *before = *to_free;
 	unsigned int bytes = qdisc_pkt_len(skb);
 	int result;
 
 	q->impairing = true;
 	result = qdisc_enqueue(skb, q->line, to_free);
 	q->impairing = false;
+	if (trace_link_packet_enabled())
+		link_trace_freed(sch, *to_free, before, TC_LINK_LOST_BY_LINE, ktime_get_ns());
 	if (result == NET_XMIT_SUCCESS)
 		return;
 	if (net_xmit_drop_count(result))
@@ -233,6 +252,8 @@ static void link_impair(struct Qdisc *sch, struct sk_buff *skb, struct sk_buff *
 /* Lose a transmitted packet because of its number. */
 static void link_lose(struct Qdisc *sch, struct sk_buff *skb, struct sk_buff **to_free)
 {
+	if (trace_link_packet_enabled())
+		link_trace_now(sch, skb, TC_LINK_LOST_BY_NUMBER);
 	qdisc_qstats_backlog_dec(sch, skb);
 	sch->q.qlen--;
 	qdisc_drop(skb, sch, to_free);
@@ -274,6 +295,7 @@ struct sk_buff *link_dequeue(struct Qdisc *sch)
 	if (skb) {
 		qdisc_qstats_backlog_dec(sch, skb);
 		sch->q.qlen--;
+		trace_link_packet(sch, q->queue, skb, TC_LINK_ARRIVED, now_ns, 0);
 		return skb;
 	}
 	if (q->first)

@@ -22,6 +22,19 @@ enum {
 	TC_LINK_LINE = 2,	/* takes packets at the end of their transmission */
 };
 
+/* Steps of a packet's way, in the trace event link:link_packet */
+enum {
+	TC_LINK_ENQUEUED = 1,	/* in the queue */
+	TC_LINK_BEGUN,		/* left the queue: its transmission begins */
+	TC_LINK_ARRIVED,	/* left the link */
+	TC_LINK_REFUSED,	/* dropped when a packet came: this one, or one in its favour */
+	TC_LINK_DROPPED,	/* dropped when the queue was asked for a packet */
+	TC_LINK_LOST_BY_NUMBER,
+	TC_LINK_LOST_BY_LINE,	/* by the qdisc that takes transmitted packets */
+	TC_LINK_MARKED,		/* its ECN codepoint, when it came; follows TC_LINK_ENQUEUED */
+	TC_LINK_DUPLICATED,	/* by that qdisc, which gave the link another packet */
+};
+
 /* In TCA_OPTIONS, which must have NLA_F_NESTED */
 enum {
 	TCA_LINK_UNSPEC,

@@ -15,8 +15,8 @@ ROOT = Path(__file__).parents[2]
 KERNEL_SUFFIXES = {".c", ".h", ".patch"}
 KERNEL_NAMES = {"Kbuild", "dkms.conf", "kmods/Makefile", "kmods/tests/Makefile"}
 LINKED_WITH_NS3 = "bench/ns3/dumbbell.cc"
-UAPI = "kmods/uapi/pkt_sch_link.h"
-"""Programs under any licence may include it."""
+UAPI = {"kmods/uapi/pkt_sch_link.h", "kmods/uapi/run_trace.h"}
+"""Programs under any licence may include these."""
 
 
 def test_code_of_the_kernel_is_gpl_and_all_else_apache() -> None:
@@ -29,13 +29,13 @@ def test_code_of_the_kernel_is_gpl_and_all_else_apache() -> None:
         for entry in json.loads(done.stdout)["files"]
     }
     assert done.returncode == 0, done.stdout
-    assert found.keys() >= {"kmods/catalogue.py", "kmods/core/arith.h", "README.md", UAPI}
+    assert found.keys() >= {"kmods/catalogue.py", "kmods/core/arith.h", "README.md", *UAPI}
     for path, licences in found.items():
         assert licences == {expected(path)}, path
 
 
 def expected(path: str) -> str:
-    if path == UAPI:
+    if path in UAPI:
         return "GPL-2.0-only WITH Linux-syscall-note"
     if path.startswith("web/static/vendor/uPlot"):
         return "MIT"

@@ -9,7 +9,7 @@ import pytest
 
 from kmods.catalogue import headers
 
-DEFINED = re.compile(r"^(?:static|extern) (?!inline\b|__always_inline\b).*", re.MULTILINE)
+DEFINED = re.compile(r"^(?:static (?!inline\b|__always_inline\b)|extern [^;]*[={]).*", re.MULTILINE)
 IN_A_MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 
 
@@ -25,4 +25,5 @@ def test_a_header_has_no_data_and_no_function_that_is_not_inline(path: Path) -> 
 
 def test_data_and_functions_are_found() -> None:
     text = "static int f(void)\n{\n}\n\nstatic const u32 x[] = { 1 };\n#define M \\\nstatic int y\n"
-    assert len(DEFINED.findall(without_macros(text))) == 2
+    text += "extern int declared;\nextern int defined = 1;\n"
+    assert len(DEFINED.findall(without_macros(text))) == 3
