@@ -18,7 +18,7 @@ from orchestrator.decode.assemble import ProvidedModule
 from orchestrator.errors import MachineError, ModuleError
 from orchestrator.kinds.congestion import BUILT_IN
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
-from orchestrator.protocol.kernel_modules import LINKS
+from orchestrator.protocol.kernel_modules import LINKS, TRACES
 from orchestrator.sandbox import building
 from orchestrator.units import shown
 
@@ -127,6 +127,8 @@ def needed(spec: RunSpec, built: ModuleBuilds) -> dict[str, NeededModule]:
             parameters = " ".join(f"{key}={value}" for key, value in flow.parameters.items())
             kinds.setdefault((flow.congestion, parameters), flow)
     modules = {LINKS: NeededModule("", None)}
+    if spec.capture is not None:
+        modules[TRACES] = NeededModule("", None)
     for (congestion, parameters), flow in sorted(kinds.items(), key=lambda kind: kind[0]):
         name = f"tcp_{congestion}"
         if flow.module is not None:

@@ -15,6 +15,7 @@ from orchestrator.compile.testbed_spec import readings_ns
 from orchestrator.planning.costs import estimate
 from orchestrator.planning.runspec import DIGEST_PERIOD_S, PlannedFlow, RunSpec, ticks
 from orchestrator.protocol.links.link import MOST_BUCKETS
+from orchestrator.protocol.reports import trace_records as records
 from orchestrator.protocol.reports.records import SENDER_STATE_ROW, SOJOURN_FIELDS, SOJOURN_ROW
 from orchestrator.protocol.sampling_schedule import MOST_READS_PER_S
 
@@ -114,8 +115,9 @@ def of(run: RunSpec, timeout_s: float | None = None, real_time: bool = False) ->
         "datagrams.bin": _datagram_bytes(run),
         "facts.jsonl": _facts_bytes(run),
     }
+    traced = {} if run.capture is None else {records.FILE: run.capture.limit_bytes}
     caps = {name: base + _FACTOR * expected.get(name, 0) for name, base in _BASE_BYTES.items()}
-    return Bounds(timeout_s, MappingProxyType(caps))
+    return Bounds(timeout_s, MappingProxyType({**caps, **traced}))
 
 
 def _samples(run: RunSpec, period_s: float) -> int:

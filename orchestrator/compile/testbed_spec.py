@@ -54,7 +54,7 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
     places = {host: index for index, host in enumerate(network.hosts)}
     endpoints = [host for host in network.hosts if host in peers]
     edges = {run.warmup_s, *(e for w in run.windows for e in (w.from_s, w.to_s))}
-    return {
+    document: TestbedSpec = {
         "version": SPECIFICATION_VERSION,
         "duration_ns": nanoseconds(run.duration_s),
         "edges_ns": sorted(nanoseconds(edge) for edge in edges),
@@ -100,6 +100,15 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
         "global_sysctls": _global_sysctls(memory_bytes),
         "probes": probes(run),
     }
+    if run.capture is not None:
+        document["capture"] = {
+            "wanted": run.capture.wanted,
+            "from_ns": run.capture.from_ns,
+            "to_ns": run.capture.to_ns,
+            "limit_bytes": run.capture.limit_bytes,
+            "snap_bytes": run.capture.snap_bytes,
+        }
+    return document
 
 
 def _route_metrics(run: RunSpec) -> dict[str, dict[int, int]]:

@@ -23,6 +23,7 @@ from orchestrator.decode.queue_readings import readings as queue_readings
 from orchestrator.decode.ranges import require_readings, require_samples, require_sojourn_times
 from orchestrator.decode.receive_windows import receive_windows
 from orchestrator.decode.sojourn import sojourn_times
+from orchestrator.decode.trace import trace as read_trace
 from orchestrator.errors import BedError
 from orchestrator.network import DirectionName, Link
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
@@ -46,6 +47,7 @@ from orchestrator.recording.model import (
     Recording,
 )
 from orchestrator.recording.readings import needed
+from orchestrator.recording.trace import Capture, Trace
 
 _DIRECTIONS: tuple[DirectionName, ...] = ("forward", "reverse")
 _MOST_PER_CHANNEL = 4
@@ -170,7 +172,12 @@ def _assembled(
         if "guest_kernel" in machine.provenance
         else None,
         windows=dict(receive_windows(spec, tcp_samples)),
+        trace=None if spec.capture is None else _trace(spec, spec.capture, output, facts),
     )
+
+
+def _trace(spec: RunSpec, capture: Capture, output: OutputFolder, facts: list[Fact]) -> Trace:
+    return read_trace(output, spec, capture, one_fact(facts, protocol.Done)["origin_ns"])
 
 
 def bottleneck_places(spec: RunSpec, facts: list[Fact]) -> tuple[dict[str, int], int]:

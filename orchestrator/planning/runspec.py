@@ -13,6 +13,7 @@ from orchestrator.kinds.traffic import FULL_SEGMENT, Connections, TcpSegment, Tr
 from orchestrator.network import Channel, Hop, Network, Queue
 from orchestrator.protocol.links.frames import DEFAULT_MTU_BYTES, FRAME_BYTES
 from orchestrator.protocol.units import NS_PER_MS, nanoseconds
+from orchestrator.recording.trace import Capture
 from orchestrator.repetitions import RepetitionRule
 from orchestrator.windows import Window
 
@@ -177,6 +178,8 @@ class RunSpec:
     lab: LabPlan | None = None
     files: dict[str, NamedFile] = field(default_factory=dict, repr=False)
     """What the scenario names by paths: files by their places."""
+    capture: Capture | None = None
+    """What is traced of packets and connections; it changes nothing of the run."""
 
     @property
     def grid_ns(self) -> int | None:

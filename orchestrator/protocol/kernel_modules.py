@@ -5,6 +5,9 @@ from __future__ import annotations
 LINKS = "sch_link"
 """Every emulated link is a qdisc of this module of ours, which the machine must have installed."""
 
+TRACES = "run_trace"
+"""A run with a capture needs this module of ours."""
+
 ALWAYS = (LINKS, "sch_ingress", "sch_netem", "act_mirred", "cls_matchall", "tcp_diag")
 
 BUILT_IN = frozenset({"sch_pfifo", "sch_bfifo"})

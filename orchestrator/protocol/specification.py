@@ -246,6 +246,20 @@ class TraceSpec(TypedDict):
     """[time in ms since the start of traffic, full-size frames that may leave then], in order."""
 
 
+class CaptureSpec(TypedDict):
+    """What the kernel records of packets and connections; see reports/trace_records.py."""
+
+    wanted: int
+    """A sum of the values of WANTED."""
+    from_ns: int
+    """Since the start of traffic; what happens then is in."""
+    to_ns: int
+    """What happens then is out."""
+    limit_bytes: int
+    snap_bytes: int
+    """Bytes kept of each frame, from its begin on."""
+
+
 class SampleSpec(TypedDict):
     """Sampling periods."""
 
@@ -312,6 +326,7 @@ class TestbedSpec(_RunSpec):
     global_sysctls: dict[str, str | int]
     """Sysctls of the whole machine, which only a guest sets."""
     probes: ProbesSpec
+    capture: NotRequired[CaptureSpec]
     modules: NotRequired[list[ModuleSpec]]
     """Set by the back end before it writes the file."""
     hook: NotRequired[str]

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from orchestrator.protocol.reports.facts import Fact
 from orchestrator.protocol.reports.outcomes import ENDED
 from orchestrator.protocol.reports.records import DATAGRAM_COUNTERS
+from orchestrator.recording.trace import Trace
 
 Verdict = Literal["faithful", "doubtful", "unfaithful"]
 
@@ -278,6 +279,7 @@ class Recording:
     array of TRANSFER_DTYPE, in the order of flows and their starts. ``sender_states`` is an array
     of SENDER_STATE_DTYPE, in the order of time. ``provenance`` is JSON-ready:
     kernel release, module hashes, sysctls, qdisc and offload state as read back, tool versions.
+    ``trace`` is what the run's capture asked for, if it has one.
     ``console`` and ``log`` are the guest's console and the test bed's log, as text.
     ``kernel_warnings`` has the number of warnings that the guest's kernel printed while traffic
     ran, and the first one; None for a real machine.
@@ -306,6 +308,7 @@ class Recording:
     verdict: Verdict | None = None
     checks: list[Check] = field(default_factory=list)
     checks_version: str | None = None
+    trace: Trace | None = None
 
 
 def by_queue(samples: npt.NDArray[np.void], queues: int) -> list[npt.NDArray[np.void]]:

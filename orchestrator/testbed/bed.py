@@ -16,6 +16,7 @@ from typing import Any, Protocol
 
 from orchestrator.protocol.specification import (
     AgentSpec,
+    CaptureSpec,
     FlowSpec,
     LinkSpec,
     RuleSpec,
@@ -201,6 +202,10 @@ class Environment(Protocol):
     @property
     def load(self) -> LoadWatch:
         """What measures the load of the machine."""
+
+    @property
+    def capture(self) -> CaptureSpec | None:
+        """What the kernel records of packets and connections, if anything."""
 
     def build(self) -> Bed:
         """Prepare the machine, build the network and return it."""

@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from collections.abc import Mapping
 
-    from orchestrator.protocol.specification import TestbedSpec
+    from orchestrator.protocol.specification import CaptureSpec, TestbedSpec
     from orchestrator.testbed.bed import LoadWatch, Machine
     from orchestrator.testbed.sampling.records import Records
 
@@ -41,6 +41,11 @@ class _WholeNetwork:
         self._bed: build.Bed
         self._host_states: host_state.HostStates
         self.load: LoadWatch = machine
+
+    @property
+    def capture(self) -> CaptureSpec | None:
+        """What the kernel records, as the specification says."""
+        return self._spec.get("capture")
 
     def build(self) -> build.Bed:
         """Prepare the machine, build the network and return it."""

@@ -6,6 +6,7 @@ from orchestrator.testbed.kernel import system
 from orchestrator.testbed.network import readback
 from orchestrator.testbed.network.chosen_losses import ChosenLosses
 from orchestrator.testbed.sampling.sampler import Sampler
+from orchestrator.testbed.sampling.trace import Trace
 from orchestrator.testbed.scheduler import Scheduler
 from orchestrator.testbed.traffic import Services, engines
 
@@ -41,7 +42,9 @@ def run(environment: Environment, records: Records) -> None:
     records.fact("host_state", at="start", **environment.host_state("start"))
     records.fact("sysctls", **environment.sysctls())
     records.fact("softnet", at="start", drops=readback.softnet_drops())
+    trace = Trace(environment.capture)
     origin_ns = environment.await_origin_ns()
+    trace.begin(origin_ns)
     load.watch(origin_ns, bed.spec["duration_ns"])
     scheduler.start(origin_ns)
     for flow in flows:
@@ -61,6 +64,7 @@ def run(environment: Environment, records: Records) -> None:
     records.fact("softnet", at="end", drops=readback.softnet_drops())
     losses.end()
     environment.measure_after_traffic()
+    trace.end(records)
     records.close()
     records.over = True
     environment.probe_after_traffic()

@@ -25,6 +25,7 @@ from typing import Any, Literal, Self
 from orchestrator.errors import StoreError
 from orchestrator.files.scenario_files import NamedFile
 from orchestrator.recording.model import Recording
+from orchestrator.recording.trace import Trace
 from results import metrics
 from results.records import columns, typed
 from results.records.model import RunHead, RunRow
@@ -33,10 +34,18 @@ from results.schema import access_errors, database, earlier_schema
 from results.schema.database import Tell, say_nothing, utc_now
 from results.store import bulk, live, metric_rows, resolving, run_rows, writing
 from results.store.metric_rows import MetricCache, MetricRows
-from results.store.parts import checksum, files, integrity, judgements, process_identity
+from results.store.parts import (
+    checksum,
+    files,
+    integrity,
+    judgements,
+    process_identity,
+    traces,
+)
 from results.store.parts.checksum import Checksum
 from results.store.parts.judgements import Judgement
 from results.store.parts.notes import Remarks
+from results.store.parts.traces import TraceHead
 from results.store.stored import StoredRun, read_remarks, reading
 
 
@@ -159,6 +168,8 @@ class Store:
             key = self._running(run.id)
             sums = writing.insert_recording(self._connection, key, recording, recorded, evidence)
             writing.insert_metrics(self._connection, key, computed)
+            if recording.trace is not None:
+                traces.insert(self._connection, key, run.id, recording.trace)
             self._connection.execute(
                 "UPDATE runs SET status = 'ok', finished_utc = ?, wall_s = ?, kernel = ?, "
                 "simulated_s = ?, digest = ?, kernel_warnings = ?, verdict = ?, checks_version = ? "
@@ -199,6 +210,30 @@ class Store:
         with self.writing():
             integrity.require_judgements_intact(self._connection, key, row.id)
             judgements.insert(self._connection, key, row.id, judgement)
+
+    def add_trace(self, run_id: str, trace: Trace) -> int:
+        """Add a trace of a run that is ok, and return its number; earlier ones stay."""
+        ((key, row),) = self._rows("id = ?", self.resolve(run_id))
+        if row.status != "ok":
+            raise StoreError(f"run {row.id} is {row.status}; only an ok run has traces")
+        with self.writing():
+            return traces.insert(self._connection, key, row.id, trace)
+
+    def traces(self, run_id: str) -> list[TraceHead]:
+        """Return what the traces of a run are of, oldest first."""
+        ((key, row),) = self._rows("id = ?", self.resolve(run_id))
+        with reading(self.path):
+            return traces.heads(self._connection, key, row.id)
+
+    def trace(self, run_id: str, number: int, names: Sequence[str] = ()) -> Trace:
+        """Return a trace of a run, with the tables of these names, or with all of them.
+
+        Raises:
+            StoreError: there is none of that number, or it is damaged.
+        """
+        ((key, row),) = self._rows("id = ?", self.resolve(run_id))
+        with reading(self.path):
+            return traces.read(self._connection, key, row.id, number, names)
 
     def list_runs(self, experiment: str | None = None) -> list[RunRow]:
         """Return all runs, or those of an experiment, oldest first."""

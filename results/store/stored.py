@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from orchestrator.errors import UsageError
 from orchestrator.recording.model import QUEUE_DTYPE, SENDER, Check, FlowRecord, QueueRecord
+from orchestrator.recording.trace import Trace
 from orchestrator.windows import Window
 from results import metrics
 from results.matrix.entries import entry_of
@@ -32,9 +33,10 @@ from results.records.model import (
 from results.samples import sample_blocks, sample_tables
 from results.samples.sample_tables import Array, Columns
 from results.schema import access_errors, database
-from results.store.parts import files, integrity, judgements, notes
+from results.store.parts import files, integrity, judgements, notes, traces
 from results.store.parts.judgements import Judgement
 from results.store.parts.notes import Remarks
+from results.store.parts.traces import TraceHead
 
 
 @contextmanager
@@ -341,6 +343,21 @@ class StoredRun:
                 )
             except sample_tables.DamagedSamplesError as error:
                 raise integrity.damaged(self.id, f"table {table}: {error}") from error
+
+    @property
+    def traces(self) -> list[TraceHead]:
+        """What the traces of the run are of, oldest first; none unless the run was looked at."""
+        with reading(self._path):
+            return traces.heads(self._connection, self._key, self.id)
+
+    def trace(self, number: int, names: Sequence[str] = ()) -> Trace:
+        """Return a trace of the run, with the tables of these names, or with all of them.
+
+        Raises:
+            StoreError: there is none of that number, or it is damaged.
+        """
+        with reading(self._path):
+            return traces.read(self._connection, self._key, self.id, number, names)
 
     def flow_index(self, flow: int | str) -> int:
         """Return the index of the flow of that name or index."""

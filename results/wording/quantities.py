@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 NO_VALUE = "-"
 
 _SCALED = {"bit/s": (1e6, "Mbit/s"), "s": (1e-3, "ms")}
 _COUNTED = ("packets", "segments", "bytes")
+_SIZES = (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10), ("B", 1))
+_TIMES_NS = (("s", 10**9), ("ms", 10**6), ("us", 10**3), ("ns", 1))
+_DIGITS = 4
 
 
 def number(value: float | None, digits: int = 2, scale: float = 1.0) -> str:
@@ -21,6 +26,24 @@ def integer(value: float | None) -> str:
 def plural(count: int, noun: str) -> str:
     """Return ``1 run``, ``2 runs``."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
+
+
+def size(size_bytes: int) -> str:
+    """Return bytes to four digits in the largest unit that they fill, such as ``10 MiB``."""
+    return _filled(size_bytes, _SIZES)
+
+
+def time(time_ns: int) -> str:
+    """Return nanoseconds to four digits in the largest unit that they fill, such as ``4.788 s``."""
+    return _filled(time_ns, _TIMES_NS)
+
+
+def _filled(amount: int, units: Sequence[tuple[str, int]]) -> str:
+    name, factor = next((each for each in units if abs(amount) >= each[1]), units[-1])
+    value = amount / factor
+    whole = len(f"{abs(value):.0f}")
+    digits = f"{value:.{max(_DIGITS - whole, 0)}f}"
+    return f"{digits.rstrip('0').rstrip('.') if '.' in digits else digits} {name}"
 
 
 def unit(stored: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from orchestrator.backends.guest import Guest
 from results.store.store import Store
 from tests.fuzz.decoders import damaged, heads, try_out
+from tests.fuzz.traces import damaged_trace, read_or_refused
 from tests.support.hostile_texts import captured_plan, fake_kernel
 
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "60"))
@@ -43,3 +44,18 @@ def test_damaged_files_are_refused_with_a_message(tmp_path: Path) -> None:
     sys.stderr.write(f"{number} runs; {found.most_common(30)}\n")
     assert found["ok"], "some damage does not matter"
     assert len(found) > 1
+
+
+def test_damaged_traces_are_refused_with_a_message() -> None:
+    first = random.SystemRandom().randrange(2**48)
+    sys.stderr.write(f"seeds from {first} on\n")
+    found: Counter[bool] = Counter()
+    end_s = time.monotonic() + SECONDS / 4
+    while time.monotonic() < end_s:
+        seed = first + found.total()
+        try:
+            found[read_or_refused(damaged_trace(random.Random(seed)))] += 1
+        except Exception as error:
+            raise AssertionError(f"seed {seed}: {type(error).__name__}: {error}") from error
+    assert found[True], "some damage does not matter"
+    assert found[False]

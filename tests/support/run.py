@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +27,7 @@ from orchestrator.recording.model import (
     Recording,
     Verdict,
 )
+from orchestrator.recording.trace import Capture, Trace
 from results.records.links import summarise_links
 from results.records.model import RunHead
 from results.store.store import Store
@@ -53,13 +54,14 @@ KERNEL = GuestKernel("key", Path("/k/linux"), Path("/k/modules"), "6.12.7", {})
 class FakeRunner:
     """Stores a made-up recording for every run.
 
-    Verdicts, failures and interruptions may be set by seed.
+    Verdicts, failures and interruptions may be set by seed. ``trace`` makes what a capture gives.
     """
 
     verdict: dict[int, Verdict] = field(default_factory=dict)
     failed: set[int] = field(default_factory=set)
     interrupting: set[int] = field(default_factory=set)
     digest: Callable[[RunSpec], str] = lambda spec: f"digest of {spec.seed}"
+    trace: Callable[[Capture], Trace] = Trace
     asked: list[tuple[Plan, RunOptions]] = field(default_factory=list)
     wall_s: float = 0.5
 
@@ -86,6 +88,8 @@ class FakeRunner:
                 return run_id
             verdict = self.verdict.get(spec.seed, "faithful")
             made = recording(spec, verdict, self.digest(spec))
+            if spec.capture is not None:
+                made = replace(made, trace=self.trace(spec.capture))
             if isinstance(options.backend, Guest):
                 kernel = options.backend.machine().provenance
                 made.provenance.update(kernel, cost=costing.recorded(spec, 0.0))

@@ -34,6 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "orchestrator.planning": {
         "orchestrator.files",
         "orchestrator.kinds",
+        "orchestrator.recording",
         "orchestrator.scenario",
         "kmods",
         "topologies",
@@ -82,6 +83,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     },
     "orchestrator.application": {
         "orchestrator.files",
+        "orchestrator.recording",
         "orchestrator.scenario",
         "orchestrator.planning",
         "orchestrator.backends",

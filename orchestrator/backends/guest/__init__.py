@@ -22,7 +22,7 @@ from orchestrator.backends.contract import (
 )
 from orchestrator.backends.guest.boot import GuestBoot, command_of, run_guest
 from orchestrator.backends.guest.examination import examine
-from orchestrator.backends.guest.memory import memory_bytes, require_memory
+from orchestrator.backends.guest.memory import boot_memory_bytes, memory_bytes, require_memory
 from orchestrator.backends.modules import ModuleBuilds, boot_parameters, provide
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, decoder
@@ -92,7 +92,7 @@ class Guest:
     def boot(self, spec: RunSpec) -> GuestBoot:
         """Return what the machine that boots the guest of a run has to know."""
         return GuestBoot(
-            memory_bytes(spec),
+            boot_memory_bytes(spec),
             spec.seed,
             tuple(boot_parameters(spec)),
             engines.processes(flow.engine for flow in spec.flows),

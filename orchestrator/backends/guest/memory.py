@@ -12,8 +12,16 @@ _MEMINFO = Path("/proc/meminfo")
 
 
 def memory_bytes(run: RunSpec) -> int:
-    """Return the size of the guest's memory for a run, in bytes."""
+    """Return the size of the guest's memory for a run, in bytes, without that for a trace."""
     return guest_memory_bytes(at_most(run.network, run.events), len(run.flows))
+
+
+def boot_memory_bytes(run: RunSpec) -> int:
+    """Return the size with which the guest of a run is booted: a trace is kept in its memory.
+
+    What the run sets by its memory does not depend on the trace, so that the run is the same.
+    """
+    return memory_bytes(run) + (0 if run.capture is None else run.capture.limit_bytes)
 
 
 def require_memory(runs: Sequence[RunSpec], jobs: int) -> None:
@@ -21,7 +29,7 @@ def require_memory(runs: Sequence[RunSpec], jobs: int) -> None:
 
     A guest takes memory when it first uses it, and is killed when none is left.
     """
-    largest = sorted(map(memory_bytes, runs), reverse=True)[:jobs]
+    largest = sorted(map(boot_memory_bytes, runs), reverse=True)[:jobs]
     needed, available = sum(largest), available_bytes()
     if needed <= available:
         return

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
-    from orchestrator.protocol.specification import AgentSpec
+    from orchestrator.protocol.specification import AgentSpec, CaptureSpec
     from orchestrator.testbed.bed import LoadWatch
 
     Commands = queue.SimpleQueue[dict[str, Any]]
@@ -246,6 +246,7 @@ class _LabHost:
         self._host: dict[str, object] = {"node": spec["name"]}
         self._bed: LabBed
         self.load: LoadWatch = _LabLoad(monitor, self._host)
+        self.capture: CaptureSpec | None = None  # which only a guest has
 
     def build(self) -> LabBed:
         """Set what the run needs of this host, and return the bed."""

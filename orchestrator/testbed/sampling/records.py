@@ -2,9 +2,10 @@
 
 In the output folder are ``tcp.bin``, ``senders.bin``, ``queue.bin``, ``readings.bin``,
 ``sojourn.bin``, ``transfers.bin`` and ``datagrams.bin``. Their rows are those of
-protocol/records.py. ``facts.jsonl`` has one line for each fact, {"fact": name, ...}. ``progress``
-has the phase and the nanoseconds of traffic simulated so far, rewritten in place. The
-live view of a run reads ``tcp.bin``, ``queue.bin`` and ``facts.jsonl`` before the bed has ended.
+protocol/records.py. A run with a capture also has ``trace.bin``. ``facts.jsonl`` has one line for
+each fact, {"fact": name, ...}. ``progress`` has the phase and the nanoseconds of traffic simulated
+so far, rewritten in place. The live view of a run reads ``tcp.bin``, ``queue.bin`` and
+``facts.jsonl`` before the bed has ended.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from orchestrator.protocol.reports.records import (
     TCP_HEAD,
     TRANSFER_ROW,
 )
+from orchestrator.protocol.reports.trace_records import FILE as TRACE_FILE
 from orchestrator.testbed.kernel import system
 
 TYPE_CHECKING = False
@@ -41,7 +43,7 @@ class Records:
     """
 
     def __init__(self, directory: str, far: bool = True) -> None:
-        self._far = far
+        self._directory, self._far = directory, far
         # Set when traffic is over: what flows report then is not part of the run.
         self.over = False
         self._files = {name: _create(directory, name) for name in _FILES}
@@ -88,6 +90,13 @@ class Records:
         """Write one fact, without buffering."""
         line = json.dumps({"fact": name, **values}, separators=(",", ":")) + "\n"
         os.write(self._facts, line.encode())
+
+    def trace(self, records: bytes) -> None:
+        """Write records of a trace; only a run with a capture has any."""
+        if TRACE_FILE not in self._files:
+            self._files[TRACE_FILE] = _create(self._directory, TRACE_FILE)
+            self._buffers[TRACE_FILE], self._sizes[TRACE_FILE] = [], 0
+        self._append(TRACE_FILE, records)
 
     def progress(self, phase: str, time_ns: int = 0) -> None:
         """Write the phase of the run; the back end's watchdog and progress line read it."""

@@ -14,7 +14,7 @@ from orchestrator.errors import StoreError
 from results.samples.sample_tables import TABLES
 from results.schema import database
 from results.schema.database import MIGRATIONS
-from results.store.parts import checksum, files, judgements, notes, removal
+from results.store.parts import checksum, files, judgements, notes, removal, traces
 from results.store.parts.checksum import ALL_TABLES, Checksum
 
 State = Literal["ok", "damaged", "running"]
@@ -78,6 +78,8 @@ def examine(path: Path, migrations: Path = MIGRATIONS) -> Integrity:
             problems += _orphans(connection)
             problems += [*notes.problems(connection), *removal.problems(connection)]
             problems += files.problems(connection)
+            if schema >= traces.SINCE_SCHEMA:
+                problems += traces.problems(connection)
         except database.ERRORS as error:
             problems.append(f"the runs cannot be read: {error}")
         return Integrity(path, schema, problems, runs)

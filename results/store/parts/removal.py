@@ -1,8 +1,8 @@
 """Removes runs from a store, and gives the file's free space back.
 
-A run is removed with all its rows: samples, metrics, checks, evidence, judgements, checksums, notes
-and tags. The others keep theirs, so their checksums stay valid. The table ``removed`` keeps id and
-time of a removed run, and its key is never given to another run.
+A run is removed with all its rows: samples, metrics, checks, evidence, judgements, checksums,
+notes, tags and traces. The others keep theirs, so their checksums stay valid. The table ``removed``
+keeps id and time of a removed run, and its key is never given to another run.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ TABLES = (
     "judgements",
     "notes",
     "tags",
+    "trace_tables",
+    "traces",
 )
 """All tables with rows of runs, except for ``runs`` and ``removed``."""
 

@@ -32,6 +32,7 @@ from results.schema import database
 from results.store.parts import notes
 from results.store.store import Store
 from results.store.stored import StoredRun
+from results.store.upkeep.trace_soundness import require_traces
 
 RUN_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{4}", re.ASCII)
 MOST_TEXT_BYTES = 2**28
@@ -99,6 +100,7 @@ def problem(store: Store, run_id: object) -> str | None:
         _require_rows(store.connection, run)
         _require_artefacts(store.connection, run_id)
         _require_notes(run)
+        require_traces(store, run)
     except (OrchestratorError, *database.ERRORS, *typed.DECODING_ERRORS) as error:
         return plaintext.visible(plaintext.shortened(str(error) or type(error).__name__, 500))
     return None

@@ -22,6 +22,7 @@ from results.store.parts.integrity import examine
 from results.store.parts.judgements import Judgement
 from results.store.store import Store
 from results.store.upkeep import housekeeping
+from tests.support import traces
 from tests.support.recordings import head, recording, whole
 from tests.support.stores import restore
 
@@ -133,6 +134,7 @@ def test_a_removed_run_leaves_nothing_and_the_others_stay_whole(path: Path) -> N
             housekeeping.add_tag(store, [run_id], "y")
             check = Check("base_rtt", "s", 0.1, 0.1, 0.001, True)
             store.add_judgement(run_id, Judgement("faithful", [check], "7", utc_now()))
+            store.add_trace(run_id, traces.small())
         others = run_document.of_ids(store, [ids[1]])
     before = {key: rows_of(path, key) for key in (1, 2, 3)}
     # Every table has rows of one of the runs, or removing them would show nothing.
