@@ -12,6 +12,7 @@ from orchestrator.analysis.picture import Picture
 from orchestrator.analysis.progress_bar import ProgressBar
 from orchestrator.application import events, repeating
 from orchestrator.application import run as running
+from orchestrator.application import zoom as zooming
 from orchestrator.application.executor import LOCAL, choose
 from orchestrator.application.making_runs import RunSettings
 from orchestrator.application.outcomes import SuiteResult
@@ -22,8 +23,11 @@ from orchestrator.application.stored import export as exporting
 from orchestrator.application.stored import judge as judging
 from orchestrator.application.stored import merge as merging
 from orchestrator.application.stored import plot as plotting
+from orchestrator.protocol.reports.trace_records import CLOSEST
+from orchestrator.recording.trace import Capture
 from orchestrator.reproduction import reproduce as reproducing
 from orchestrator.reproduction.reproduce import ReproductionRequest, ReproductionResult
+from orchestrator.units import parse_time_ns
 from results import DEFAULT_DB
 from results.claims import claim_folders
 
@@ -32,6 +36,7 @@ if TYPE_CHECKING:
     from orchestrator.application.stored.export import ExportedFiles
     from orchestrator.application.stored.judge import JudgedAgain
     from orchestrator.application.stored.merge import MergedStores
+    from orchestrator.application.zoom import ZoomResult
     from results.claims.stated.model import Length
 
 Listener = events.Listener
@@ -105,6 +110,32 @@ def verify(
     return VerifiedRuns(tuple(ended.ids), tuple(compared))
 
 
+def zoom(
+    run: str,
+    start: str,
+    end: str,
+    *,
+    kinds: Sequence[str] = CLOSEST,
+    flows: Sequence[str] = (),
+    links: Sequence[str] = (),
+    db: str | Path = DEFAULT_DB,
+    listener: Listener | None = None,
+) -> ZoomResult:
+    """Make a stored run again with a trace from ``start`` to ``end``, such as ``"12s"``.
+
+    The trace is kept with the run if the digests are equal; ``Results.trace`` reads it. ``kinds``,
+    ``flows`` and ``links`` are the options of ``orchestrator zoom``.
+
+    Raises:
+        UsageError: there is no such run, or it cannot be made again to the bit.
+    """
+    window = (parse_time_ns(start), parse_time_ns(end))
+    capture = Capture(*window, frozenset(kinds), flows=tuple(flows), links=tuple(links))
+    settings = _settings(db, backends.DEFAULT, LOCAL, 1)
+    request = zooming.ZoomRequest(run, capture)
+    return zooming.zoom(request, settings, listener or ProgressBar())
+
+
 def reproduce(
     *targets: str,
     length: Length = "quick",
@@ -167,18 +198,20 @@ def export(
     form: str | None = None,
     licence: str | None = None,
     force: bool = False,
+    trace: int | None = None,
+    place: str | None = None,
     db: str | Path = DEFAULT_DB,
     listener: Listener | None = None,
 ) -> ExportedFiles:
     """Write a stored run with all samples, or an experiment's metrics, to files.
 
     ``form`` is the name of a format; by default it is the extension of the output. The formats are
-    those of ``orchestrator export``.
+    those of ``orchestrator export``. ``trace`` and ``place`` are its ``--trace`` and ``--at``.
 
     Raises:
         UsageError: there is no such format, run or experiment, or a file exists.
     """
-    request = exporting.ExportRequest(what, Path(output), form, licence, force)
+    request = exporting.ExportRequest(what, Path(output), form, licence, force, trace, place)
     return exporting.export(request, Path(db), listener or ProgressBar())
 
 

@@ -108,7 +108,9 @@ def execute(
     options = BackendOptions(preparing, settings.unconfined, executor.local_jobs)
     backend = backends.make(settings.backend, options)
     if again and not backend.traits.reproducible:
-        raise UsageError(f"--verify: runs on the back end {backend.name} are not bit-identical")
+        raise UsageError(
+            f"runs on the back end {backend.name} are not bit-identical: none can be made again"
+        )
     check(backend)
     run_options = executor.run_options(settings.db, backend, settings.timeout_s, notices(listener))
     listener(RunsBegun(plan, executor.local_jobs or None))

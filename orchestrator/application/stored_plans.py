@@ -53,6 +53,22 @@ class RemainingRuns:
 
 
 @dataclass(frozen=True)
+class Asker:
+    """The command or option that makes stored runs again; ``name`` is that of its errors.
+
+    ``takes_backend`` tells whether the user can name another back end.
+    """
+
+    name: str
+    verb: str
+    takes_backend: bool
+
+
+VERIFY = Asker("--verify", "verify", takes_backend=True)
+ZOOM = Asker("zoom", "zoom into", takes_backend=False)
+
+
+@dataclass(frozen=True)
 class Verification:
     """A plan of stored runs.
 
@@ -63,13 +79,14 @@ class Verification:
     plan: Plan
     stored: list[dict[str, str]]
     kernels: Mapping[str, tuple[CrateKernel, str | None]]
+    asker: Asker
 
     def require_kernel(self, backend: Backend) -> None:
         """Raise UsageError when a run had another kernel than the back end's."""
         for run_id, (kernel, commit) in self.kernels.items():
             other = other_kernel(run_id, kernel, commit, kernel_of(backend))
             if other is not None:
-                raise UsageError(f"--verify: {other}")
+                raise UsageError(f"{self.asker.name}: {other}")
 
 
 def remaining(plan: Plan, store: Store, backend: str) -> RemainingRuns:
@@ -119,7 +136,9 @@ def _same(plan: Plan, store: Store, backend: str) -> list[RunRow | None]:
     ]
 
 
-def verification(runs: Sequence[str], store: Store, backend: str) -> Verification:
+def verification(
+    runs: Sequence[str], store: Store, backend: str, asker: Asker = VERIFY
+) -> Verification:
     """Plan stored runs again, from what is stored with them; equal ones once.
 
     Raises:
@@ -130,14 +149,14 @@ def verification(runs: Sequence[str], store: Store, backend: str) -> Verificatio
     digests: dict[str, dict[str, str]] = {}
     kernels: dict[str, tuple[CrateKernel, str | None]] = {}
     for stored in store.load_many([store.resolve(run) for run in runs]):
-        again = _again(stored, backend)
+        again = _again(stored, backend, asker)
         key = _canonical_json({**again.runs[0].resolved, "of": dict(again.runs[0].variant)})
         plans.setdefault(key, again)
         digests.setdefault(key, {})[stored.id] = str(stored.row.digest)
         kernels[stored.id] = crate_plan.kernel_of(stored), stored.head.git_commit
     first = next(iter(plans.values()))
     specs = [spec for stored_plan in plans.values() for spec in stored_plan.runs]
-    return Verification(replace(first, runs=specs), list(digests.values()), kernels)
+    return Verification(replace(first, runs=specs), list(digests.values()), kernels, asker)
 
 
 def kernel_of(backend: Backend) -> GuestKernel:
@@ -170,22 +189,24 @@ def fix(git_commit: str | None) -> str:
     return f"\n  fix: use the program of its time{checkout}"
 
 
-def _again(stored: StoredRun, backend: str) -> Plan:
+def _again(stored: StoredRun, backend: str, asker: Asker) -> Plan:
     """Return the plan of one stored run; UsageError as :func:`verification`."""
     if stored.status != "ok" or stored.row.digest is None:
         raise UsageError(
-            f"--verify: run {stored.id} is {stored.status}; only a run that is ok can be verified"
+            f"{asker.name}: run {stored.id} is {stored.status}; only a run that is ok can be made "
+            "again"
         )
     head = stored.head
     if head.backend != backend:
+        fix = f": give --backend {head.backend}" if asker.takes_backend else ""
         raise UsageError(
-            f"--verify: run {stored.id} ran with --backend {head.backend}, not {backend}: give "
-            f"--backend {head.backend}"
+            f"{asker.name}: run {stored.id} ran with --backend {head.backend}, not {backend}{fix}"
         )
     if not is_of_this_program(stored.row):
         raise UsageError(
-            f"--verify: {versions_differ(stored.row)}\n"
-            "  fix: run its scenario again as a new run (orchestrator run FILE) and verify that"
+            f"{asker.name}: {versions_differ(stored.row)}\n"
+            "  fix: run its scenario again as a new run (orchestrator run FILE) and "
+            f"{asker.verb} that"
         )
     again = plan_stored(stored)
     (spec,) = again.runs

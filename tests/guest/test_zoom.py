@@ -1,0 +1,124 @@
+"""A run with all traces is the run without, and its trace has every packet that was counted."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from orchestrator.protocol.reports import trace_records as records
+from orchestrator.recording.trace import Trace
+from results.store.store import Store
+from results.store.stored import StoredRun
+from results.traces.columns import channel_names
+from tests.support.run import orchestrator
+
+pytestmark = pytest.mark.guest
+
+SCENARIO = """\
+version: 1
+name: traced
+description: Four congestion controls and UDP behind one queue.
+seed: 5
+duration: 3s
+warmup: 1s
+start_jitter: 20ms
+topology:
+  kind: dumbbell
+  bottleneck: {bottleneck}
+  access: {{rate: 100mbit, delay: 5ms}}
+  groups: [{{name: a, hosts: 5}}]
+flows:
+  - {{name: reno, group: a, congestion: reno}}
+  - {{name: cubic, group: a, congestion: cubic}}
+  - {{name: bbr, group: a, congestion: bbr}}
+  - {{name: westwoodplus, group: a, congestion: westwoodplus}}
+  - {{name: udp, group: a, traffic: {{kind: cbr, rate: 1mbit}}}}
+"""
+
+
+def queue(text: str, more: str = "") -> str:
+    return f"{{rate: 20mbit, delay: 20ms, queue: {text}{more}}}"
+
+
+DROPTAIL = "{limit: 50p}"
+KINDS = {
+    "droptail": queue(DROPTAIL),
+    "red": queue("{kind: red, limit: 200p, min: 10p, max: 30p, probability: 10%, weight: 0.002}"),
+    "ecn": queue(
+        "{kind: red, limit: 200p, min: 10p, max: 30p, probability: 10%, weight: 0.002, ecn: true}"
+    ),
+    "codel": queue("{kind: codel, limit: 200p}"),
+    "fq_codel": queue("{kind: fq_codel, limit: 200p}"),
+    "cake": queue("{kind: cake}"),
+    "list": queue(DROPTAIL, ", loss: {forward: {kind: list, packets: [100, 200-210]}, reverse: 0}"),
+    "gilbert-elliott": queue(
+        DROPTAIL,
+        ", loss: {forward: {kind: gilbert-elliott, mean_loss: 1%, mean_burst: 3}, reverse: 0}",
+    ),
+    "policer": "{rate: 100mbit, delay: 20ms, policer: {forward: {rate: 20mbit, burst: 60kB}}}",
+    "reordering": queue(DROPTAIL, ", jitter: {forward: {spread: 3ms, keep_order: false}}"),
+}
+ALWAYS = ("droptail", "fq_codel", "list")
+"""Those that ``make test`` tries; ``make test-long`` tries the others."""
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [kind if kind in ALWAYS else pytest.param(kind, marks=pytest.mark.long) for kind in KINDS],
+)
+def test_a_trace_changes_nothing_and_has_every_packet(tmp_path: Path, kind: str) -> None:
+    file, db = tmp_path / "traced.yaml", tmp_path / "runs.db"
+    file.write_text(SCENARIO.format(bottleneck=KINDS[kind]))
+    made = orchestrator("run", str(file), "--db", str(db), "--json")
+    assert made.exit_code in (0, 3), made.stderr
+    zoomed = orchestrator("zoom", "last", "--window", "0s..3s", "--db", str(db), "--json")
+    assert zoomed.exit_code == 0, zoomed.stderr
+    document = json.loads(zoomed.stdout)
+    assert document["bit_identical"]
+    assert document["digest"] == document["stored_digest"]
+    with Store.open_read_only(db) as store:
+        run = store.load("last")
+        trace = store.trace(run.id, document["trace"]["number"])
+        for number, name in enumerate(channel_names(run)):
+            assert counted(run, name) in (None, traced(trace, number)), name
+        require_whole_ways(trace)
+
+
+def counted(run: StoredRun, channel: str) -> tuple[int, int] | None:
+    """Return how many packets a queue's counters have as transmitted and as dropped."""
+    for index, one in enumerate(run.queues):
+        if one.role == "queue" and f"{one.link}:{one.direction}" == channel:
+            samples = run.queue_samples(index, ["packets", "drops"])
+            packets, drops = samples["packets"], samples["drops"]
+            return int(packets[-1] - packets[0]), int(drops[-1] - drops[0])
+    return None
+
+
+def traced(trace: Trace, channel: int) -> tuple[int, int]:
+    steps = trace.tables["links"]["step"][trace.tables["links"]["channel"] == channel]
+    dropped = np.isin(steps, (records.REFUSED, records.DROPPED))
+    return int(np.sum(steps == records.BEGUN)), int(np.sum(dropped))
+
+
+def require_whole_ways(trace: Trace) -> None:
+    """Assert that no packet leaves a queue that has not come, and that frames are the packets."""
+    links, frames = trace.tables["links"], trace.tables["frames"]
+    for channel in np.unique(links["channel"]).tolist():
+        of_channel = links[links["channel"] == channel]
+        came, left = key(of_channel, records.ENQUEUED), key(of_channel, records.BEGUN)
+        assert set(left) <= set(came)
+        seen = frames["step"][frames["channel"] == channel]
+        for step in (records.ENQUEUED, records.BEGUN, records.REFUSED, records.DROPPED):
+            assert np.sum(seen == step) == np.sum(of_channel["step"] == step)
+
+
+def key(rows: npt.NDArray[Any], step: int) -> list[tuple[int, ...]]:
+    """Return what tells packets apart."""
+    chosen = rows[rows["step"] == step]
+    names = ("source_address", "source_port", "ip_id", "seq", "ack_seq")
+    return list(zip(*(chosen[name].tolist() for name in names), strict=True))
