@@ -66,10 +66,30 @@ def _plain(docstring: str) -> str:
 @click.option(
     "--license", "licence", metavar="TEXT", help="Of rocrate: the data's licence, a URL or words."
 )
+@click.option(
+    "--trace",
+    metavar="N",
+    type=click.IntRange(1),
+    help="Of pcapng: the number of a trace of the run; by default the newest one with frames.",
+)
+@click.option(
+    "--at",
+    "place",
+    metavar="PLACE",
+    help="Of pcapng: where the frames were seen, a host, CHANNEL:in, CHANNEL:out or all. Without "
+    "it, the error lists the places.",
+)
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
 @shared.database
 def command(
-    what: str, name: str | None, output: Path, licence: str | None, force: bool, db: Path
+    what: str,
+    name: str | None,
+    output: Path,
+    licence: str | None,
+    trace: int | None,
+    place: str | None,
+    force: bool,
+    db: Path,
 ) -> int:
     """Write a stored run with all samples, or an experiment's metrics, to files.
 
@@ -82,9 +102,11 @@ def command(
     orchestrator export last --format csv -o run.csv
     orchestrator export bbr-vs-cubic -o bbr-vs-cubic.parquet
     orchestrator export bbr-vs-cubic --format rocrate -o bbr-vs-cubic
+    orchestrator export last --at bottleneck:forward:in -o queue.pcapng
     """
+    request = ExportRequest(what, output, name, licence, force, trace, place)
     with RunEvents(quiet=False) as listener:
-        exported = export(ExportRequest(what, output, name, licence, force), db, listener)
+        exported = export(request, db, listener)
     for path in exported.files:
         terminal.say(path)
     if exported.without_samples:

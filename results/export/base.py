@@ -9,9 +9,13 @@ from pathlib import Path
 from orchestrator.errors import UsageError
 from orchestrator.files.atomic_writes import write_all
 from results.store.stored import StoredRun
+from results.traces.places import TraceChoice
 
 Writer = Callable[[StoredRun, Sequence[Path]], None]
 """Writes a run into new files, one for each of the format's parts."""
+
+TraceWriter = Callable[[StoredRun, Sequence[Path], TraceChoice], None]
+"""Writes a part of a run's trace into new files, one for each of the format's parts."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,7 @@ class ExportFormat:
     """A format: its name, the parts it writes beside FILE ('' is FILE itself), its description.
 
     ``without_samples`` tells whether it has something to say of a run that did not end well.
+    ``write_trace`` is of a format that has a part of a trace, and None of the others.
     """
 
     name: str
@@ -26,6 +31,7 @@ class ExportFormat:
     description: str
     write: Writer
     without_samples: bool = False
+    write_trace: TraceWriter | None = None
 
 
 FORMATS: dict[str, ExportFormat] = {}
@@ -38,17 +44,42 @@ def export_format(
     """Register the decorated function as a format; its docstring describes it to users."""
 
     def register(write: Writer) -> Writer:
-        if name in FORMATS:
-            raise TypeError(f"format {name} is registered twice")
         description = write.__doc__ or ""
-        FORMATS[name] = ExportFormat(name, tuple(parts), description, write, without_samples)
+        _add(ExportFormat(name, tuple(parts), description, write, without_samples))
         return write
 
     return register
 
 
-def export(run: StoredRun, name: str, path: Path, force: bool = False) -> list[Path]:
+def trace_format(name: str) -> Callable[[TraceWriter], TraceWriter]:
+    """Register the decorated function as a format of one file that has a part of a trace."""
+
+    def register(write: TraceWriter) -> TraceWriter:
+        def write_default(run: StoredRun, paths: Sequence[Path]) -> None:
+            write(run, paths, TraceChoice())
+
+        _add(ExportFormat(name, ("",), write.__doc__ or "", write_default, write_trace=write))
+        return write
+
+    return register
+
+
+def _add(made: ExportFormat) -> None:
+    if made.name in FORMATS:
+        raise TypeError(f"format {made.name} is registered twice")
+    FORMATS[made.name] = made
+
+
+def export(
+    run: StoredRun,
+    name: str,
+    path: Path,
+    force: bool = False,
+    choice: TraceChoice | None = None,
+) -> list[Path]:
     """Write a run to ``path`` and the format's other parts beside it; return the files written.
+
+    ``choice`` is for formats that have a part of a trace, and others do not look at it.
 
     Raises:
         UsageError: there is no such format, the run has nothing for it, a file exists already
@@ -66,7 +97,14 @@ def export(run: StoredRun, name: str, path: Path, force: bool = False) -> list[P
         path.with_name(f"{path.stem}.{part}{path.suffix}") if part else path
         for part in chosen.parts
     ]
-    write_all(targets, force, lambda drafts: chosen.write(run, drafts))
+
+    def write(drafts: Sequence[Path]) -> None:
+        if choice is not None and chosen.write_trace is not None:
+            chosen.write_trace(run, drafts, choice)
+        else:
+            chosen.write(run, drafts)
+
+    write_all(targets, force, write)
     return targets
 
 

@@ -46,6 +46,8 @@ def test_each_system_has_its_packages(
     assert ("linux-source-6.12" in packages) is has_source
     more = run_setup("list", "test", system=system, folder=tmp_path).stdout.split()
     assert set(packages) < set(more)
+    most = run_setup("list", "long", system=system, folder=tmp_path).stdout.split()
+    assert set(most) - set(more) == {"tshark"}
     assert run_setup("python", system=system, folder=tmp_path).stdout == f"{python}\n"
 
 
@@ -66,6 +68,9 @@ def test_on_other_systems_one_error_names_what_is_missing(
     assert "  the program gcc" not in missing
     assert any(line.startswith("  /nonexistent/python 3.11 or later") for line in missing)
     assert "ORCHESTRATOR_KERNEL_SOURCE" in done.stderr
+    assert "  the program tshark" not in missing
+    longer = run_setup("long", system=system, folder=tmp_path, path=str(tools)).stderr.splitlines()
+    assert {"  the program tshark", "  the program chromium", "  the program flex"} <= set(longer)
 
 
 def test_setup_and_playbooks_install_the_same_packages_for_the_test_bed(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Writes a stored run or an experiment to files: CSV, JSON, Parquet, MATLAB, RO-Crate and so on."""
+"""Writes a stored run or an experiment to files: CSV, JSON, Parquet, pcapng, RO-Crate and so on."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from results.export import FORMATS, no_samples
 from results.export import export as export_run
 from results.store.store import Store
 from results.tables import experiment_table
+from results.traces.places import TraceChoice
 
 if TYPE_CHECKING:
     from results.experiment.experiments import Experiment
@@ -27,7 +28,8 @@ class ExportRequest:
 
     ``what`` is a run, an experiment or a scenario file. ``form`` is the name of a format; by
     default it is the extension of the output. ``licence`` is that of a crate's data. ``force``
-    overwrites files.
+    overwrites files. ``trace`` is the number of a trace of the run, and ``place`` one that it has
+    frames of: both are for formats of packets.
     """
 
     what: str
@@ -35,6 +37,8 @@ class ExportRequest:
     form: str | None = None
     licence: str | None = None
     force: bool = False
+    trace: int | None = None
+    place: str | None = None
 
 
 @dataclass(frozen=True)
@@ -68,7 +72,8 @@ def export(request: ExportRequest, db: Path, listener: Listener) -> ExportedFile
             _export_experiment(store, source, request, form)
             return ExportedFiles([request.output])
         stored = store.load(source)
-        files = export_run(stored, form, request.output, request.force)
+        choice = TraceChoice(request.trace, request.place)
+        files = export_run(stored, form, request.output, request.force, choice)
         return ExportedFiles(files, without_samples=no_samples(stored))
 
 
@@ -76,7 +81,7 @@ def _form(request: ExportRequest) -> str:
     """Return the name of the format.
 
     Raises:
-        UsageError: there is no such format, or it does not fit the output or the licence.
+        UsageError: there is no such format, or it does not fit the output, the licence or a trace.
     """
     name, output = request.form, request.output
     chosen = output.name.removesuffix(".gz").rpartition(".")[2] if name is None else name
@@ -88,6 +93,10 @@ def _form(request: ExportRequest) -> str:
         raise UsageError(f"{wrong}: choose one of {', '.join(valid)} with --format")
     if request.licence is not None and chosen != crate.NAME:
         raise UsageError(f"--license: it is for --format {crate.NAME}")
+    of_traces = [name for name, form in FORMATS.items() if form.write_trace is not None]
+    for option, value in (("--trace", request.trace), ("--at", request.place)):
+        if value is not None and chosen not in of_traces:
+            raise UsageError(f"{option}: it is for --format {' or '.join(of_traces)}")
     if chosen != crate.NAME and output.is_dir():
         raise UsageError(f"-o {output}: it is a folder; give a file")
     return chosen

@@ -20,15 +20,18 @@ from results.export.base import unit
 from results.store.store import Store
 from results.store.stored import StoredRun
 from results.tables import parquet
+from results.traces.places import TraceChoice
 from tests.support.file_sizes import TOO_LARGE, files_of_at_most
-from tests.support.recordings import flow, head, recording, whole
+from tests.support.recordings import flow, head, recording
+from tests.support.traced_frames import DROPS, run_with, trace
+
+EVERYWHERE = TraceChoice(place="all")
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[StoredRun]:
     with Store(tmp_path / "runs.db") as store:
-        store.finish(store.begin(head()), whole(), 1.0)
-        yield store.load("last")
+        yield run_with(store, trace(DROPS))
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -197,17 +200,17 @@ def test_a_folder_that_does_not_exist_is_named(run: StoredRun, tmp_path: Path, n
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_nothing_is_overwritten_unless_forced(run: StoredRun, tmp_path: Path, name: str) -> None:
-    first = export(run, name, tmp_path / "out.txt")
+    first = export(run, name, tmp_path / "out.txt", choice=EVERYWHERE)
     kept = first[-1]
     for path in first[:-1]:
         path.unlink()
     kept.write_bytes(b"mine")
     before = sorted(tmp_path.iterdir())
     with pytest.raises(UsageError, match=f"{kept.name}: exists already"):
-        export(run, name, tmp_path / "out.txt")
+        export(run, name, tmp_path / "out.txt", choice=EVERYWHERE)
     assert kept.read_bytes() == b"mine"
     assert sorted(tmp_path.iterdir()) == before
-    export(run, name, tmp_path / "out.txt", force=True)
+    export(run, name, tmp_path / "out.txt", force=True, choice=EVERYWHERE)
     assert kept.read_bytes() != b"mine"
 
 
@@ -226,7 +229,7 @@ def test_a_limit_on_the_size_of_files_is_named_with_its_fix(
     run: StoredRun, tmp_path: Path, name: str
 ) -> None:
     with files_of_at_most(100), pytest.raises(UsageError) as refused:
-        export(run, name, tmp_path / "out")
+        export(run, name, tmp_path / "out", choice=EVERYWHERE)
     assert str(refused.value).partition(": cannot")[2] == TOO_LARGE.format(100)
     assert [path.name for path in tmp_path.iterdir() if "runs.db" not in path.name] == []
 

@@ -1,0 +1,58 @@
+"""Names of what traces have as numbers: steps, events, states, timers, counters."""
+
+from __future__ import annotations
+
+from orchestrator.protocol.reports import trace_records as records
+
+STEPS = {
+    records.ENQUEUED: "enqueued",
+    records.BEGUN: "transmitted",
+    records.ARRIVED: "arrived",
+    records.REFUSED: "dropped on arrival",
+    records.DROPPED: "dropped from the queue",
+    records.LOST_BY_NUMBER: "lost by its number",
+    records.LOST_BY_LINE: "lost by the line",
+    records.MARKED: "marked",
+    records.DUPLICATED: "duplicated",
+    records.SENT: "sent",
+    records.RECEIVED: "received",
+}
+"""Steps of a packet: those of links, and two of frames at hosts."""
+
+LOSSES = (
+    records.REFUSED, records.DROPPED, records.LOST_BY_NUMBER, records.LOST_BY_LINE,
+)  # fmt: skip
+"""Steps after which a packet is gone."""
+
+EVENTS = {
+    records.CA_STATE: "congestion state",
+    records.RETRANSMIT: "retransmission",
+    records.COUNTER: "counter",
+    records.TCP_STATE: "TCP state",
+    records.TIMER: "timer",
+    records.CWND: "window changed by itself",
+}
+
+CA_STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
+"""enum tcp_ca_state of include/uapi/linux/tcp.h."""
+
+TCP_STATES = (
+    "", "ESTABLISHED", "SYN_SENT", "SYN_RECV", "FIN_WAIT1", "FIN_WAIT2", "TIME_WAIT", "CLOSE",
+    "CLOSE_WAIT", "LAST_ACK", "LISTEN", "CLOSING", "NEW_SYN_RECV",
+)  # fmt: skip
+"""include/net/tcp_states.h."""
+
+RETRANSMISSION_TIMER, DELAYED_ACK_TIMER, WINDOW_PROBE_TIMER = 1, 2, 3
+LOSS_PROBE_TIMER, REORDERING_TIMER = 5, 6
+TIMERS = {
+    RETRANSMISSION_TIMER: "retransmission timeout",
+    DELAYED_ACK_TIMER: "delayed ACK",
+    WINDOW_PROBE_TIMER: "window probe",
+    LOSS_PROBE_TIMER: "tail loss probe",
+    REORDERING_TIMER: "reordering timeout",
+}
+"""ICSK_TIME_* of include/net/inet_connection_sock.h."""
+
+LIMITS = {0: "", 1: "window", 2: "receive window", 3: "send buffer"}
+"""enum tcp_chrono of include/linux/tcp.h: what limits a sender that has data. A sender that is
+"busy" there is limited by its congestion window or by pacing."""
