@@ -40,9 +40,12 @@ from orchestrator.analysis.use_cases import (
     reproduce,
     run,
     verify,
+    zoom,
 )
 from orchestrator.errors import StoreError, UsageError
 from orchestrator.recording.model import RECEIVER, SENDER
+from orchestrator.recording.trace import TABLES
+from orchestrator.units import listed
 from results import DEFAULT_DB
 from results.documents import run_document
 from results.experiment.experiments import Experiment, find
@@ -58,10 +61,11 @@ from results.store.store import Store
 from results.tables import experiment_table
 from results.tables.experiment_table import axis_columns
 from results.tables.summary_csv import COVERAGE, percent
+from results.traces.columns import columns as trace_columns
 
 __all__ = [
     "Results", "StoreError", "UsageError", "export", "judge", "merge", "open", "plan", "plot",
-    "report", "reproduce", "run", "verify",
+    "report", "reproduce", "run", "verify", "zoom",
 ]  # fmt: skip
 
 End = Literal["sender", "receiver"]
@@ -238,6 +242,45 @@ class Results:
                 for difference in summary.differences
             ]
         )  # fmt: skip
+
+    def traces(self, run: str) -> pd.DataFrame:
+        """Return a row for each trace of a run: what ``zoom`` has kept, oldest first."""
+        heads = self._store.traces(self._store.resolve(run))
+        return pd.DataFrame([{**head.document(), **head.rows} for head in heads]).drop(
+            columns="rows", errors="ignore"
+        )
+
+    def trace(self, run: str, table: str, number: int | None = None) -> pd.DataFrame:
+        """Return a table of a trace of a run: ``acks``, ``events``, ``links``, ``drops``, ...
+
+        ::
+
+            oa.zoom("last", "12s", "13s")
+            results.trace("last", "acks").plot(x="time_s", y="cwnd_segments")
+
+        ``number`` is that of the trace, by default the newest one. ``time_s`` is since the start of
+        traffic, and ``time_ns`` the same exactly.
+
+        Raises:
+            UsageError: there is no such run, trace or table.
+        """
+        stored = self._store.load(run)
+        heads = self._store.traces(stored.id)
+        numbers = [head.number for head in heads]
+        if not numbers:
+            raise UsageError(f"run {stored.id} has no trace: oa.zoom({stored.id!r}, ...) makes one")
+        if number is not None and number not in numbers:
+            raise UsageError(
+                f"run {stored.id} has no trace {number}; it has {listed(map(str, numbers))}"
+            )
+        if table not in TABLES:
+            raise UsageError(f"a trace has no table {table!r}; it has {listed(TABLES)}")
+        names = {"ends", table}
+        trace = self._store.trace(stored.id, number or numbers[-1], sorted(names))
+        made = pd.DataFrame(trace_columns(stored, trace, table))
+        if "time_ns" in made:
+            made.insert(0, "time_s", made["time_ns"] / 1e9)
+        return made
 
     def samples(self, run: str, flow: str | int, end: End = "sender") -> pd.DataFrame:
         """Return the TCP samples of one end of a flow, a row a sample.

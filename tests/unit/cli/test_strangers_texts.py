@@ -31,6 +31,7 @@ from results.store.store import Store
 from tests.support.experiments import make
 from tests.support.recordings import flow, head, recording
 from tests.support.run import SCENARIO, FakeRunner, fake
+from tests.support.traced_frames import DROPS, trace
 
 __all__ = ["fake"]
 
@@ -43,7 +44,10 @@ RAW = re.compile(
 """What no text output may have: control characters but for tabs and line ends, directions, and
 characters that nobody sees."""
 
-NOT_TEXT = {".pdf", ".png", ".parquet", ".db"}
+NEED_GUESTS = ("explain", "judge", "run", "zoom")
+"""Commands that make or judge real runs: here none of theirs ends well."""
+
+NOT_TEXT = {".pdf", ".png", ".parquet", ".pcapng", ".db"}
 
 SAMPLES = [
     {"time_s": second, "flow": 0, "endpoint": end, "snd_cwnd_segments": 10 + second,
@@ -66,6 +70,9 @@ TRIED: dict[str, list[list[str]]] = {
         *([NAME, "-o", f"experiment.{form}"] for form in ("csv", "parquet")),
         *(["RUN", "-o", f"run.{form}"] for form in ("csv", "json", "parquet")),
         ["RUN", "--format", "flent", "-o", "run.flent.gz"],
+        ["RUN", "--at", "all", "-o", "run.pcapng"],
+        ["RUN", "--at", "nothing" + TEXT, "-o", "nothing.pcapng"],
+        ["RUN", "-o", "nothing.pcapng"],
         [NAME, "--format", "rocrate", "-o", "crate"],
         ["nothing" + TEXT, "-o", "nothing.csv"],
     ],
@@ -104,6 +111,11 @@ TRIED: dict[str, list[list[str]]] = {
     ],
     "tag": [["RUN", "good"], ["RUN", TEXT]],
     "validate": [["hostile.yaml"], ["refused.yaml"]],
+    "explain": [["RUN"], ["RUN" + TEXT], ["RUN", "--flow", TEXT], ["RUN", "--at", TEXT],
+                ["RUN", "--window", TEXT], ["FAILED"]],
+    "zoom": [["RUN", "--window", "0s..1s"], ["RUN", "--window", TEXT], ["RUN" + TEXT, "--window",
+             "0s..1s"], ["FAILED", "--window", "0s..1s"], ["RUN", "--window", "0s..1s", "--trace",
+             TEXT], ["RUN", "--window", "0s..1s", "--limit", TEXT]],
 }  # fmt: skip
 
 SHOW_NO_TEXTS = {
@@ -163,7 +175,8 @@ def fill(path: Path) -> dict[str, str]:
         )
         made = recording(SAMPLES, flows=[flow(FLOW)], console=TEXT, log=TEXT)
         checks = [replace(one, detail=TEXT, unit=TEXT, ok=False) for one in made.checks]
-        store.finish(run_id, replace(made, checks=checks, verdict="unfaithful"), 1.0)
+        made = replace(made, checks=checks, verdict="unfaithful", trace=trace(DROPS))
+        store.finish(run_id, made, 1.0, {"network": {"hosts": [TEXT, NAME]}})
     return {"RUN": run_id, "FAILED": failed, "OTHER": ids[0]}
 
 
@@ -233,9 +246,14 @@ def test_no_command_obeys_a_strangers_text(there: dict[str, str], command: str) 
         assert "this is a bug" not in result.stderr, (given, result.stderr)
         check_rows(result, words)
         ended_well += result.exit_code == 0
-    assert ended_well or command in ("judge", "run", "plot phase", "plot sequence"), (
-        f"no call of {command} in TRIED succeeds: {result.stderr}"
-    )
+    assert ended_well or command in (
+        "judge",
+        "run",
+        "plot phase",
+        "plot sequence",
+        "explain",
+        "zoom",
+    ), f"no call of {command} in TRIED succeeds: {result.stderr}"
     for file in set(Path().rglob("*")) - before:
         if file.is_file():
             check_file(file)

@@ -1,0 +1,41 @@
+"""Packets that a kernel dropped outside of links: by a policer, in a host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from results.traces.moments import Moment
+from results.traces.view import TraceView
+from results.wording.quantities import plural
+
+_REASONS = {
+    "TC_INGRESS": ("policer", "a policer dropped {what}"),
+    "TCP_RFC7323_PAWS": ("PAWS drop", "{what} had an old time stamp and was dropped (PAWS)"),
+    "TCP_OLD_DATA": ("needless retransmission", "{what} had arrived before"),
+    "TCP_OLD_SEQUENCE": ("needless retransmission", "{what} had arrived before"),
+    "SOCKET_RCVBUFF": ("receive buffer", "{what} found the receive buffer full"),
+}
+"""Names of the kernel's reasons (include/net/dropreason-core.h)."""
+_COUNTED = {"TCP_RFC7323_PAWS"}
+"""Told of by counters already."""
+
+
+def moments(view: TraceView, flow: int) -> Iterator[Moment]:
+    """Yield each group of drops with one reason, less than a base RTT apart."""
+    drops = view.drops(flow)
+    gap_ns = view.base_rtt_ns(flow)
+    for reason in np.unique(drops["name"]).tolist():
+        name = reason.decode("ascii", "replace")
+        if name in _COUNTED:
+            continue
+        rows = drops[drops["name"] == reason]
+        for group in np.split(rows, np.flatnonzero(np.diff(rows["time_ns"]) > gap_ns) + 1):
+            kind, text = _REASONS.get(name, ("kernel drop", f"the kernel dropped {{what}}: {name}"))
+            what = f"{plural(len(group), 'packet')} of {view.flows[flow]}"
+            yield Moment(
+                int(group["time_ns"][0]), flow, kind, text.format(what=what),
+                int(group["time_ns"][-1]) if len(group) > 1 else None,
+                {"reason": name, "packets": len(group)}, {"drops": len(group)},
+            )  # fmt: skip

@@ -1,0 +1,66 @@
+"""Times in which the receive window, the send buffer or the application held a sender back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from orchestrator.protocol.reports import trace_records as records
+from results.traces.moments import Moment
+from results.traces.names import LIMITS
+from results.traces.view import TraceView
+
+_RECEIVE_WINDOW, _SEND_BUFFER = 2, 3
+_LEAST_RTTS = 1.0
+"""Shorter times are left out: a window that grows holds a sender back at every other ACK."""
+
+
+def moments(view: TraceView, flow: int) -> Iterator[Moment]:
+    """Yield each time of a base RTT or more, and each restart after a pause."""
+    for end in view.ends(flow, sender=True):
+        yield from _limited(view, flow, end)
+        yield from _restarts(view, flow, end)
+
+
+def _limited(view: TraceView, flow: int, end: int) -> Iterator[Moment]:
+    states = view.states(end)
+    if not len(states):
+        return
+    changes = np.flatnonzero(np.diff(states["limited_by"])) + 1
+    starts = [0, *changes.tolist()]
+    ends = [*changes.tolist(), len(states) - 1]
+    for first, last in zip(starts, ends, strict=True):
+        limit = int(states["limited_by"][first])
+        begin_ns, end_ns = int(states["time_ns"][first]), int(states["time_ns"][last])
+        if limit not in (_RECEIVE_WINDOW, _SEND_BUFFER):
+            continue
+        if end_ns - begin_ns < _LEAST_RTTS * view.base_rtt_ns(flow):
+            continue
+        what = LIMITS[limit]
+        window = int(states["snd_wnd_bytes"][first])
+        size = f" ({window} bytes)" if limit == _RECEIVE_WINDOW else ""
+        text = (
+            f"the {what}{size} held {view.flows[flow]} back for {(end_ns - begin_ns) / 1e6:.3f} ms"
+        )
+        yield Moment(
+            begin_ns, flow, what, text, end_ns, {"window_bytes": window},
+            {"acks": last - first + 1},
+        )  # fmt: skip
+
+
+def _restarts(view: TraceView, flow: int, end: int) -> Iterator[Moment]:
+    for event in view.events(end):
+        if int(event["what"]) != records.CWND or event["value"] >= event["before"]:
+            continue
+        text = (
+            f"{view.flows[flow]} sent again after a pause longer than its RTO: cwnd went from "
+            f"{int(event['before'])} to {int(event['value'])}"
+        )
+        numbers = {
+            "cwnd_before_segments": int(event["before"]),
+            "cwnd_after_segments": int(event["value"]),
+        }
+        yield Moment(
+            int(event["time_ns"]), flow, "idle restart", text, None, numbers, {"events": 1}
+        )

@@ -1,0 +1,160 @@
+"""``explain`` names planted causes, and none that is not there."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from tests.support.run import orchestrator
+
+pytestmark = pytest.mark.guest
+
+SCENARIO = """\
+version: 1
+name: planted
+description: One flow and one cause.
+duration: {duration}
+warmup: 500ms
+topology:
+  kind: dumbbell
+  bottleneck: {bottleneck}
+  groups: [{{name: a, access: {{rate: 1gbit, delay: 5ms}}}}]
+flows:
+  - {{name: mine, group: a, congestion: {congestion}, traffic: {traffic}}}
+"""
+WIDE = "{rate: 20mbit, delay: 20ms, queue: {limit: 2000p}}"
+
+
+@dataclass(frozen=True)
+class Planted:
+    """A scenario with a cause, and the kinds of all moments that it may have."""
+
+    kinds: set[str]
+    says: str
+    bottleneck: str = WIDE
+    congestion: str = "reno"
+    traffic: str = "{kind: bulk}"
+    duration: str = "4s"
+    more: str = ""
+
+    @property
+    def text(self) -> str:
+        """The scenario."""
+        return self.more + SCENARIO.format(**vars(self))
+
+
+def small(packets: int) -> str:
+    return f"{{kind: bulk, window: {packets}p}}"
+
+
+def losing(direction: str, packets: str) -> str:
+    of = ", flow: mine, count: data" if direction == "forward" else ""
+    other = "reverse" if direction == "forward" else "forward"
+    return (
+        f"{{rate: 20mbit, delay: 20ms, queue: {{limit: 2000p}}, loss: {{{other}: 0, "
+        f"{direction}: {{kind: list, packets: [{packets}]{of}}}}}}}"
+    )
+
+
+STEPS = "{kind: red, limit: 500p, min: 20p, max: 20p, weight: 1, ecn: true}"
+HELD = "receive window"
+"""A flow with a small window is held back by it, whatever else happens."""
+
+CAUSES = {
+    "full queue": Planted(
+        {"full queue", "fast recovery"},
+        "the queue of bottleneck:forward was full (20 packets)",
+        "{rate: 20mbit, delay: 20ms, queue: {limit: 20p}}",
+    ),
+    "lost retransmission": Planted(
+        {"loss by number", "fast recovery", "lost retransmission", "timeout", HELD},
+        "a retransmission of mine was taken for lost, too",
+        losing("forward", "1000, 1120"),
+        traffic=small(120),
+    ),
+    "lost ACKs": Planted(
+        {"loss by number (ACKs)", "tail loss probe", "needless retransmission", HELD},
+        "30 ACKs of mine were lost",
+        losing("reverse", "500-529"),
+        traffic=small(60),
+    ),
+    "PAWS": Planted(
+        {"PAWS drop", HELD},
+        "segments with an old time stamp (PAWS)",
+        "{rate: 20mbit, delay: 20ms, queue: {limit: 2000p}, "
+        "jitter: {forward: 0ms, reverse: {spread: 8ms, keep_order: false}}}",
+        traffic=small(60),
+    ),
+    "receive window": Planted(
+        {HELD}, "the receive window (43440 bytes) held mine back", traffic=small(30)
+    ),
+    "spurious timeout": Planted(
+        {"tail loss probe", "spurious timeout", "undo", "needless retransmission", HELD},
+        "it was spurious",
+        traffic=small(60),
+        more="events: [{at: 2s, link: bottleneck, delay: 900ms}]\n",
+    ),
+    "policer": Planted(
+        {"policer", "fast recovery"},
+        "a policer dropped",
+        "{rate: 100mbit, delay: 20ms, policer: {forward: {rate: 10mbit, burst: 60kB}}}",
+    ),
+    "early mark": Planted(
+        {"mark", "ECN reaction"},
+        "red at bottleneck:forward marked",
+        f"{{rate: 20mbit, delay: 20ms, queue: {STEPS}}}",
+        congestion="dctcp",
+    ),
+    "idle restart": Planted(
+        {"idle restart"},
+        "sent again after a pause longer than its RTO",
+        "{rate: 20mbit, delay: 20ms, queue: {limit: 5000p}}",
+        traffic="{kind: onoff, on: 700ms, off: 700ms}",
+    ),
+    "HyStart": Planted(
+        {"HyStart"},
+        "HyStart ended slow start of mine",
+        "{rate: 50mbit, delay: 75ms, queue: {limit: 5000p}}",
+        congestion="cubic",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def explained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+    """What ``explain`` says of a run with each cause."""
+    folder = tmp_path_factory.mktemp("explained")
+    db = str(folder / "runs.db")
+    said = {}
+    for name, planted in CAUSES.items():
+        file = folder / f"{name.replace(' ', '-')}.yaml"
+        file.write_text(planted.text)
+        made = orchestrator("run", str(file), "--db", db, "--json")
+        assert made.exit_code == 0, made.stderr
+        told = orchestrator("explain", "last", "--db", db, "--json")
+        assert told.exit_code == 0, told.stderr
+        said[name] = json.loads(told.stdout)
+    return said
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_a_planted_cause_is_named(explained: dict[str, dict[str, Any]], name: str) -> None:
+    (flow,) = explained[name]["flows"]
+    assert any(CAUSES[name].says in moment["text"] for moment in flow["moments"]), flow
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_no_cause_is_named_that_is_not_there(
+    explained: dict[str, dict[str, Any]], name: str
+) -> None:
+    (flow,) = explained[name]["flows"]
+    assert set(flow["counts"]) == CAUSES[name].kinds
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_each_sentence_has_rows_behind_it(explained: dict[str, dict[str, Any]], name: str) -> None:
+    (flow,) = explained[name]["flows"]
+    assert all(sum(moment["evidence"].values()) > 0 for moment in flow["moments"])

@@ -1,0 +1,202 @@
+"""What is said of traced events, and what is not said without them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from orchestrator.protocol.reports import trace_records as records
+from orchestrator.recording.trace import TABLES, Capture, Trace
+from results.store.store import Store
+from results.traces.causes import what_happened
+from results.traces.columns import columns
+from results.traces.moments import Moment
+from results.traces.view import TraceView
+from tests.support import traces as made
+
+MS = 1_000_000
+SENDER, RECEIVER = 1, 2
+ENDS = [{"end": SENDER, "flow": 0, "is_sender": 1}, {"end": RECEIVER, "flow": 0}]
+Row = Mapping[str, Any]
+
+
+def trace(**rows: Sequence[Row]) -> Trace:
+    """A trace of the flow 0 with these rows, and nothing else."""
+    tables = {}
+    for name, dtype in TABLES.items():
+        given = ENDS if name == "ends" else rows.get(name, [])
+        tables[name] = np.zeros(len(given), dtype)
+        for number, row in enumerate(given):
+            for column, value in row.items():
+                tables[name][column][number] = value
+    return Trace(Capture(0, 10**10), tables)
+
+
+@pytest.fixture
+def said(tmp_path: Path) -> Any:
+    """Return what is said of the first flow by some rows."""
+    path = made.store(tmp_path / "runs.db")
+    with Store.open_read_only(path) as store:
+        run = store.load(made.ids_of(path)[0])
+
+        def ask(**rows: Sequence[Row]) -> list[Moment]:
+            return what_happened(TraceView(run, trace(**rows)), 0)
+
+        yield ask
+
+
+def event(time_ns: int, what: int, end: int = SENDER, **values: Any) -> Row:
+    return {"time_ns": time_ns, "end": end, "what": what, **values}
+
+
+def count(time_ns: int, name: str, end: int = SENDER, value: int = 1) -> Row:
+    return event(time_ns, records.COUNTER, end, name=name.encode(), value=value)
+
+
+def test_nothing_is_said_of_nothing(said: Any) -> None:
+    assert said() == []
+
+
+def test_rows_of_other_flows_say_nothing(said: Any) -> None:
+    lost = {"time_ns": 5, "flow": -1, "channel": 0, "step": records.REFUSED}
+    assert said(links=[lost], drops=[{"time_ns": 5, "flow": -1, "name": b"TC_INGRESS"}]) == []
+
+
+def test_losses_near_each_other_are_one_moment(said: Any) -> None:
+    times = [0, MS, 2 * MS, 5000 * MS]
+    lost = [
+        {"time_ns": t, "channel": 0, "step": records.LOST_BY_NUMBER, "to_sink": 1,
+         "payload_bytes": 1448, "seq": 1448 * n}
+        for n, t in enumerate(times)
+    ]  # fmt: skip
+    first, second = said(links=lost)
+    assert (first.time_ns, first.until_ns, first.numbers["packets"]) == (0, 2 * MS, 3)
+    assert (first.numbers["first_seq"], first.numbers["end_seq"]) == (0, 3 * 1448)
+    assert (second.time_ns, second.until_ns, second.numbers["packets"]) == (5000 * MS, None, 1)
+    assert {moment.kind for moment in (first, second)} == {"loss by number"}
+    assert "3 data packets" in first.text
+    assert first.evidence == {"links": 3}
+
+
+def test_lost_acks_are_told_apart(said: Any) -> None:
+    (moment,) = said(links=[{"channel": 1, "step": records.LOST_BY_LINE, "to_sink": 0}])
+    assert moment.kind == "loss by the line (ACKs)"
+    assert "1 ACK of" in moment.text
+
+
+def test_a_recovery_has_its_numbers(said: Any) -> None:
+    states = [{"time_ns": 9 * MS, "end": SENDER, "by": records.BY_SEGMENT, "cwnd_segments": 40}]
+    (moment,) = said(
+        acks=states,
+        events=[
+            count(10 * MS, "TCPRenoRecovery"),
+            event(10 * MS, records.CA_STATE, value=3, cwnd_segments=38, ssthresh_segments=20),
+            event(10 * MS, records.RETRANSMIT),
+            event(12 * MS, records.RETRANSMIT),
+            event(50 * MS, records.CA_STATE, value=0, before=3, cwnd_segments=20,
+                  ssthresh_segments=20),
+        ],
+    )  # fmt: skip
+    assert (moment.kind, moment.time_ns, moment.until_ns) == ("fast recovery", 10 * MS, 50 * MS)
+    assert moment.text.startswith("duplicate ACKs told of a loss of")
+    assert moment.numbers == {
+        "cwnd_before_segments": 40, "retransmissions": 2, "took_ms": 40.0,
+        "cwnd_after_segments": 20, "ssthresh_segments": 20,
+    }  # fmt: skip
+
+
+def test_a_recovery_at_the_end_of_a_trace_is_said_to_go_on(said: Any) -> None:
+    (moment,) = said(events=[event(MS, records.CA_STATE, value=3, cwnd_segments=8)])
+    assert moment.until_ns is None
+    assert moment.text.endswith("it went on at the end of the trace")
+
+
+@pytest.mark.parametrize(
+    ("later", "kind"),
+    [
+        ([], "timeout"),
+        ([count(300 * MS, "TCPLossUndo")], "spurious timeout"),
+        ([count(300 * MS, "TCPSpuriousRTOs")], "spurious timeout"),
+        ([event(250 * MS, records.TIMER, value=1), count(300 * MS, "TCPSpuriousRTOs")], "timeout"),
+    ],
+)
+def test_a_timeout_is_spurious_where_the_kernel_says_so(
+    said: Any, later: list[Row], kind: str
+) -> None:
+    began = [
+        event(200 * MS, records.TIMER, value=1, before=204_000, seq=100, end_seq=3100,
+              cwnd_segments=10),
+        count(200 * MS, "TCPTimeouts"),
+    ]  # fmt: skip
+    first = said(events=[*began, *later])[0]
+    assert (first.kind, first.numbers) == (kind, {"rto_ms": 204.0, "in_flight_bytes": 3000})
+
+
+def test_a_timer_that_did_nothing_is_not_told(said: Any) -> None:
+    assert said(events=[event(MS, records.TIMER, value=1), event(MS, records.TIMER, value=5)]) == []
+
+
+@pytest.mark.parametrize("end", [SENDER, RECEIVER])
+def test_counts_name_the_end_and_are_added(said: Any, end: int) -> None:
+    (moment,) = said(events=[count(n * MS, "PAWSEstab", end, 2) for n in range(3)])
+    who = "sender" if end == SENDER else "receiver"
+    assert f"the {who} of " in moment.text
+    assert "6 segments" in moment.text
+    assert moment.numbers == {"counter": "PAWSEstab", "by": 6}
+
+
+def test_a_window_that_grows_by_itself_is_no_restart(said: Any) -> None:
+    assert said(events=[event(MS, records.CWND, value=12, before=10)]) == []
+    (moment,) = said(events=[event(MS, records.CWND, value=10, before=12)])
+    assert moment.kind == "idle restart"
+
+
+def test_marks_are_found_on_arrival_and_while_packets_wait(said: Any) -> None:
+    def step(time_ns: int, step: int, ip_id: int, ecn: int) -> Row:
+        return {"time_ns": time_ns, "channel": 0, "step": step, "ip_id": ip_id, "ecn": ecn}
+
+    (moment,) = said(links=[
+        step(0, records.ENQUEUED, 1, 3), step(0, records.MARKED, 1, 3),
+        step(1, records.ENQUEUED, 2, 2), step(2, records.BEGUN, 1, 3),
+        step(3, records.BEGUN, 2, 3), step(4, records.ENQUEUED, 3, 2),
+        step(5, records.BEGUN, 3, 2),
+    ])  # fmt: skip
+    assert (moment.kind, moment.numbers["packets"]) == ("mark", 2)
+
+
+def test_columns_have_names(tmp_path: Path) -> None:
+    path = made.store(tmp_path / "runs.db")
+    with Store.open_read_only(path) as store:
+        run = store.load(made.ids_of(path)[0])
+        whole = store.trace(run.id, 1)
+        events = columns(run, whole, "events")
+        links = columns(run, whole, "links")
+        drops = columns(run, whole, "drops")
+        acks = columns(run, whole, "acks")
+    assert events["event"].tolist() == ["counter", "timer"]
+    assert events["name"].tolist() == ["TCPLossUndo", ""]
+    assert events["is_sender"].tolist() == [1, 0]
+    assert links["step_name"].tolist() == ["enqueued", "transmitted"]
+    assert links["flow_name"].tolist() == [run.flows[0].name, ""]
+    assert links["channel_name"].tolist() == ["bottleneck:forward", "bottleneck:reverse"]
+    assert drops["name"].tolist() == ["TCP_OFOMERGE", "UNKNOWN"]
+    assert acks["ca_state_name"].tolist() == ["Open", "Loss"]
+    assert acks["flow"].tolist() == [0, -1]
+
+
+def test_marks_are_found_in_a_trace_of_drops(said: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(TraceView, "kinds", frozenset({"drops"}))
+
+    def step(time_ns: int, step: int, ip_id: int) -> Row:
+        return {"time_ns": time_ns, "channel": 0, "step": step, "ip_id": ip_id, "ecn": 3}
+
+    (moment,) = said(links=[
+        step(0, records.ENQUEUED, 1), step(0, records.MARKED, 1), step(2, records.BEGUN, 1),
+        step(3, records.BEGUN, 2),  # marked while it waited
+        step(4, records.ENQUEUED, 3), step(5, records.BEGUN, 3),  # came with CE
+    ])  # fmt: skip
+    assert moment.numbers["packets"] == 2
