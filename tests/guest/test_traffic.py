@@ -49,7 +49,7 @@ def test_iperf3_and_the_built_in_end_point_agree(run: Run) -> None:
     assert goodput["iperf3"] == pytest.approx(goodput["builtin"], rel=0.02)
 
 
-@pytest.mark.parametrize("engine", ["builtin", "iperf3"])
+@pytest.mark.parametrize("engine", ["builtin", pytest.param("iperf3", marks=pytest.mark.long)])
 def test_flows_end_by_bytes_or_by_time_as_requested(run: Run, db: Path, engine: str) -> None:
     document = run(
         "flows=["
