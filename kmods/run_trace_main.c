@@ -3,8 +3,9 @@
  * run_trace: a file that hands out what happened to packets and connections.
  *
  * Writing struct run_trace_setup to /proc/run_trace begins a trace, which another one replaces.
- * Reading ends it, and gives its records in the order in which they were made. A device would take
- * one of the kernel's random numbers for its node in /dev, so that AQMs would drop other packets.
+ * Reading ends it, and gives its records in the order in which they were made. It is no device:
+ * with one, a run with CAKE had another digest, probably as its node in /dev takes one of the
+ * kernel's random numbers.
  *
  * All is taken from tracepoints of the kernel, and from one of sch_link. Nothing is polled, and
  * nothing that is traced changes: a run with a trace has the packets of a run without.
