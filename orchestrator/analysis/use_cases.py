@@ -23,11 +23,12 @@ from orchestrator.application.stored import export as exporting
 from orchestrator.application.stored import judge as judging
 from orchestrator.application.stored import merge as merging
 from orchestrator.application.stored import plot as plotting
+from orchestrator.errors import UsageError
 from orchestrator.protocol.reports.trace_records import CLOSEST
 from orchestrator.recording.trace import Capture
 from orchestrator.reproduction import reproduce as reproducing
 from orchestrator.reproduction.reproduce import ReproductionRequest, ReproductionResult
-from orchestrator.units import parse_time_ns
+from orchestrator.units import UnitError, parse_time_ns
 from results import DEFAULT_DB
 from results.claims import claim_folders
 
@@ -129,7 +130,13 @@ def zoom(
     Raises:
         UsageError: there is no such run, or it cannot be made again to the bit.
     """
-    window = (parse_time_ns(start), parse_time_ns(end))
+    zooming.require_kinds(kinds)
+    try:
+        window = (parse_time_ns(start), parse_time_ns(end))
+    except UnitError as error:
+        raise UsageError(str(error)) from None
+    if not 0 <= window[0] < window[1]:
+        raise UsageError(f"a window begins at 0s or later and ends after that, not {start}..{end}")
     capture = Capture(*window, frozenset(kinds), flows=tuple(flows), links=tuple(links))
     settings = _settings(db, backends.DEFAULT, LOCAL, 1)
     request = zooming.ZoomRequest(run, capture)

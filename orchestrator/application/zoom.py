@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ from orchestrator.application.events import Listener, notices
 from orchestrator.application.making_runs import RunSettings, execute
 from orchestrator.errors import RunError, UsageError
 from orchestrator.files.temporary import temporary_folder
-from orchestrator.protocol.reports.trace_records import PORTS_END
+from orchestrator.protocol.reports.trace_records import PORTS_END, WANTED
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.recording.trace import MOST_LIMIT_BYTES, Capture, Trace, selected
 from orchestrator.suggestions import suggest
@@ -156,21 +156,36 @@ def _fitting_ns(whole_ns: int) -> int:
     return length // coarse * coarse
 
 
-def _flows(capture: Capture, spec: RunSpec) -> frozenset[int]:
-    """Return the numbers of flows; UsageError for a name that none has."""
-    known = [flow.name for flow in spec.flows]
-    for name in capture.flows:
+def numbers_of_flows(names: Sequence[str], known: Sequence[str]) -> frozenset[int]:
+    """Return the numbers of flows by their names; UsageError for a name that none has."""
+    for name in names:
         if name not in known:
             raise UsageError(
                 f"--flow {name}: the run has no such flow{suggest(name, known)}; "
                 f"it has {listed(known)}"
             )
+    return frozenset(known.index(name) for name in names)
+
+
+def require_kinds(kinds: Iterable[str]) -> None:
+    """Raise UsageError for what is no kind of trace."""
+    for name in kinds:
+        if name not in WANTED:
+            raise UsageError(
+                f"--trace {name or 'without a name'}: there is no such trace"
+                f"{suggest(name, WANTED)}; there are {listed(WANTED)}"
+            )
+
+
+def _flows(capture: Capture, spec: RunSpec) -> frozenset[int]:
+    """Return the numbers of flows; UsageError for a name that none has."""
+    numbers = numbers_of_flows(capture.flows, [flow.name for flow in spec.flows])
     if capture.flows and "packets" in capture.kinds and capture.snap_bytes < PORTS_END:
         raise UsageError(
             f"--snap {capture.snap_bytes}: the flow of a frame is known by its first {PORTS_END} "
             f"bytes; give --snap {PORTS_END} or more, or leave out --flow"
         )
-    return frozenset(known.index(name) for name in capture.flows)
+    return numbers
 
 
 def _channels(names: Sequence[str], spec: RunSpec) -> frozenset[int]:

@@ -25,9 +25,6 @@ if TYPE_CHECKING:
     from orchestrator.application.stored.explain import Explanation
     from results.traces.moments import Moment
 
-_AROUND_NS = 500_000_000
-"""A moment is explained by what happened so long before and after it."""
-
 
 @click.command()
 @click.argument("run", metavar="RUN", shell_complete=completion.runs)
@@ -67,14 +64,12 @@ def command(
     if at is not None and window is not None:
         raise UsageError("--at and --window: give one of them")
     asked = None if window is None else window_ns("--window", window)
-    if at is not None:
-        middle_ns = moment_ns("--at", at)
-        asked = (max(middle_ns - _AROUND_NS, 0), middle_ns + _AROUND_NS)
+    at_ns = None if at is None else moment_ns("--at", at)
     settings = RunSettings(
         db, backends.DEFAULT, choose(LOCAL, backends.DEFAULT, None, (None, None, None))
     )
     with RunEvents(quiet) as listener:
-        explanation = explain(ExplainRequest(run, flows, asked), settings, listener)
+        explanation = explain(ExplainRequest(run, flows, asked, at_ns), settings, listener)
     if as_json:
         terminal.print_json(explanation.document())
     else:

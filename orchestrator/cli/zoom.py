@@ -10,7 +10,7 @@ import click
 from orchestrator import backends
 from orchestrator.application.executor import LOCAL, choose
 from orchestrator.application.making_runs import RunSettings
-from orchestrator.application.zoom import ZoomRequest, window_text, zoom
+from orchestrator.application.zoom import ZoomRequest, require_kinds, window_text, zoom
 from orchestrator.cli.options import completion, shared
 from orchestrator.cli.options.trace_window import window_ns
 from orchestrator.cli.render import terminal
@@ -23,7 +23,6 @@ from orchestrator.recording.trace import (
     MOST_LIMIT_BYTES,
     Capture,
 )
-from orchestrator.suggestions import suggest
 from orchestrator.units import UnitError, listed, parse_size
 from results.wording import quantities
 
@@ -150,12 +149,7 @@ def _print(result: ZoomResult) -> None:
 
 def _kinds(text: str) -> frozenset[str]:
     names = [name.strip() for name in text.split(",")]
-    for name in names:
-        if name not in WANTED:
-            raise UsageError(
-                f"--trace {name or 'without a name'}: there is no such trace"
-                f"{suggest(name, WANTED)}; there are {listed(WANTED)}"
-            )
+    require_kinds(names)
     return frozenset(names)
 
 

@@ -221,9 +221,7 @@ class Store:
 
     def traces(self, run_id: str) -> list[TraceHead]:
         """Return what the traces of a run are of, oldest first."""
-        ((key, row),) = self._rows("id = ?", self.resolve(run_id))
-        with reading(self.path):
-            return traces.heads(self._connection, key, row.id)
+        return self.load(run_id).traces
 
     def trace(self, run_id: str, number: int, names: Sequence[str] = ()) -> Trace:
         """Return a trace of a run, with the tables of these names, or with all of them.
@@ -231,9 +229,7 @@ class Store:
         Raises:
             StoreError: there is none of that number, or it is damaged.
         """
-        ((key, row),) = self._rows("id = ?", self.resolve(run_id))
-        with reading(self.path):
-            return traces.read(self._connection, key, row.id, number, names)
+        return self.load(run_id).trace(number, names)
 
     def list_runs(self, experiment: str | None = None) -> list[RunRow]:
         """Return all runs, or those of an experiment, oldest first."""

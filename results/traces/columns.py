@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.protocol.reports.trace_records import CA_STATES
 from orchestrator.recording.trace import Trace
 from results.store.stored import StoredRun
 from results.traces import names
@@ -47,7 +48,7 @@ def columns(run: StoredRun, trace: Trace, table: str) -> Columns:
     if "what" in made:
         made["event"] = _looked_up(made["what"], names.EVENTS)
     if "ca_state" in made:
-        made["ca_state_name"] = _named(made["ca_state"], names.CA_STATES)
+        made["ca_state_name"] = _named(made["ca_state"], CA_STATES)
     for name, column in made.items():
         if column.dtype.kind == "S":
             made[name] = np.array([value.decode("ascii", "replace") for value in column], object)

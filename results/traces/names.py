@@ -33,24 +33,7 @@ EVENTS = {
     records.CWND: "window changed by itself",
 }
 
-CA_STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
-"""enum tcp_ca_state of include/uapi/linux/tcp.h."""
-
-TCP_STATES = (
-    "", "ESTABLISHED", "SYN_SENT", "SYN_RECV", "FIN_WAIT1", "FIN_WAIT2", "TIME_WAIT", "CLOSE",
-    "CLOSE_WAIT", "LAST_ACK", "LISTEN", "CLOSING", "NEW_SYN_RECV",
-)  # fmt: skip
-"""include/net/tcp_states.h."""
-
-RETRANSMISSION_TIMER, DELAYED_ACK_TIMER, WINDOW_PROBE_TIMER = 1, 2, 3
-LOSS_PROBE_TIMER, REORDERING_TIMER = 5, 6
-TIMERS = {
-    RETRANSMISSION_TIMER: "retransmission timeout",
-    DELAYED_ACK_TIMER: "delayed ACK",
-    WINDOW_PROBE_TIMER: "window probe",
-    LOSS_PROBE_TIMER: "tail loss probe",
-    REORDERING_TIMER: "reordering timeout",
-}
+RETRANSMISSION_TIMER, LOSS_PROBE_TIMER = 1, 5
 """ICSK_TIME_* of include/net/inet_connection_sock.h."""
 
 LIMITS = {0: "", 1: "window", 2: "receive window", 3: "send buffer"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -124,10 +125,15 @@ CAUSES = {
 
 
 @pytest.fixture(scope="module")
-def explained(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]:
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the runs of :func:`explained` are."""
+    return tmp_path_factory.mktemp("explained") / "runs.db"
+
+
+@pytest.fixture(scope="module")
+def explained(store: Path) -> dict[str, dict[str, Any]]:
     """What ``explain`` says of a run with each cause."""
-    folder = tmp_path_factory.mktemp("explained")
-    db = str(folder / "runs.db")
+    folder, db = store.parent, str(store)
     said = {}
     for name, planted in CAUSES.items():
         file = folder / f"{name.replace(' ', '-')}.yaml"
@@ -158,3 +164,16 @@ def test_no_cause_is_named_that_is_not_there(
 def test_each_sentence_has_rows_behind_it(explained: dict[str, dict[str, Any]], name: str) -> None:
     (flow,) = explained[name]["flows"]
     assert all(sum(moment["evidence"].values()) > 0 for moment in flow["moments"])
+
+
+def test_a_moment_near_the_end_is_explained_as_far_as_the_run_goes(
+    explained: dict[str, dict[str, Any]], store: Path
+) -> None:
+    run = explained["full queue"]["run"]
+    near = orchestrator("explain", run, "--at", "3.9s", "--db", str(store), "--json")
+    assert near.exit_code == 0, near.stderr
+    document = json.loads(near.stdout)
+    assert (document["from_ns"], document["to_ns"]) == (3_400_000_000, 4_000_000_000)
+    after = orchestrator("explain", run, "--at", "4.1s", "--db", str(store))
+    assert after.exit_code == 2
+    assert "--at 4.1s: the run goes from 0s to 4s" in after.stderr

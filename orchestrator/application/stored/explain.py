@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.application.events import Listener, notices
-from orchestrator.application.zoom import ZoomRequest, zoom
+from orchestrator.application.zoom import ZoomRequest, numbers_of_flows, zoom
 from orchestrator.errors import RunError, UsageError
+from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.trace import Capture
-from orchestrator.suggestions import suggest
-from orchestrator.units import listed
 from results.contract.base import SCHEMA
 from results.store.store import Store
 from results.traces.causes import what_happened
@@ -24,19 +23,25 @@ if TYPE_CHECKING:
     from results.store.parts.traces import TraceHead
     from results.store.stored import StoredRun
 
-_NS_PER_S = 1_000_000_000
 SENDERS, QUEUES = frozenset({"tcp", "acks"}), ("queue", "drops")
 """What a trace must have, and one of which, so that causes can be found."""
 WHOLE_RUN_LIMIT_BYTES = 512 * 2**20
 
+AROUND_NS = 500_000_000
+"""A moment is explained by what happened so long before and after it."""
+
 
 @dataclass(frozen=True)
 class ExplainRequest:
-    """What of a stored run is to be explained: some flows, or all; a window, or the whole run."""
+    """What of a stored run is to be explained: some flows, or all; a window, or the whole run.
+
+    ``at_ns`` means a window around that moment, as far as the run goes.
+    """
 
     run: str
     flows: Sequence[str] = ()
     window_ns: tuple[int, int] | None = None
+    at_ns: int | None = None
 
 
 @dataclass(frozen=True)
@@ -91,23 +96,27 @@ def explain(request: ExplainRequest, settings: RunSettings, listener: Listener) 
     """
     with Store.open_existing(settings.db, notices(listener)) as store:
         stored = store.load(request.run)
-        known = [flow.name for flow in stored.flows]
-        for name in request.flows:
-            if name not in known:
-                raise UsageError(
-                    f"--flow {name}: the run has no such flow{suggest(name, known)}; "
-                    f"it has {listed(known)}"
-                )
-        duration_ns = round((stored.row.simulated_s or 0) * _NS_PER_S)
-        window = request.window_ns or (0, duration_ns)
+        numbers_of_flows(request.flows, [flow.name for flow in stored.flows])
+        end_ns = nanoseconds(stored.row.simulated_s or 0.0)
+        asked = request.window_ns
+        if request.at_ns is not None:
+            asked = _around(request.at_ns, end_ns)
+        window = asked or (0, end_ns)
         head = _showing(store.traces(stored.id), window)
     if head is None:
         capture = Capture(*window, SENDERS | {"queue"})
-        if request.window_ns is None:
+        if asked is None:
             capture = Capture(*window, SENDERS | {"drops"}, WHOLE_RUN_LIMIT_BYTES)
         head = _traced(stored.id, capture, settings, listener)
     with Store.open_read_only(settings.db) as store:
         return _explained(store, store.load(stored.id), head, window, request.flows)
+
+
+def _around(at_ns: int, end_ns: int) -> tuple[int, int]:
+    """Return the window around a moment; UsageError when it is after the run's end."""
+    if not 0 <= at_ns <= end_ns:
+        raise UsageError(f"--at {at_ns / 1e9:g}s: the run goes from 0s to {end_ns / 1e9:g}s")
+    return max(at_ns - AROUND_NS, 0), min(at_ns + AROUND_NS, end_ns)
 
 
 def _showing(heads: Sequence[TraceHead], window: tuple[int, int]) -> TraceHead | None:

@@ -139,5 +139,5 @@ SENT, RECEIVED = AT_HOSTS = (16, 17)
 FRAME_STEPS = (ENQUEUED, BEGUN, REFUSED, DROPPED, *AT_HOSTS)
 """What a FRAME is anywhere: at a queue it is one of the steps."""
 
-CA_STATES = ("open", "disorder", "cwr", "recovery", "loss")
+CA_STATES = ("Open", "Disorder", "CWR", "Recovery", "Loss")
 """enum tcp_ca_state of include/uapi/linux/tcp.h."""

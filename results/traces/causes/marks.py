@@ -11,7 +11,7 @@ from results.traces.moments import Moment
 from results.traces.view import Rows, TraceView, chosen
 from results.wording.quantities import plural
 
-_CWR = records.CA_STATES.index("cwr")
+_CWR = records.CA_STATES.index("CWR")
 _CE = 3
 
 

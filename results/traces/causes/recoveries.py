@@ -11,7 +11,7 @@ from results.traces.moments import Moment
 from results.traces.view import Rows, TraceView, counter
 from results.wording.quantities import plural
 
-_OPEN, _RECOVERY = records.CA_STATES.index("open"), records.CA_STATES.index("recovery")
+_OPEN, _RECOVERY = records.CA_STATES.index("Open"), records.CA_STATES.index("Recovery")
 _WITH_SACK, _WITHOUT_SACK = "TCPSackRecovery", "TCPRenoRecovery"
 _RACK_BIT = 1
 """Of the sysctl tcp_recovery: losses are found by RACK (RFC 8985), for connections with SACK."""
