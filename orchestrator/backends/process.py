@@ -88,9 +88,13 @@ def started(
     ``boundary`` is the sandbox that the command begins with, if any.
     """
 
+    controller = os.getpid()
+
     def settle() -> None:
         if boundary is not None:
             boundary.enter()
+            if os.getppid() != controller:  # it died before its death could be signalled
+                os._exit(1)
         os.sched_setaffinity(0, cpus)
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

@@ -5,7 +5,8 @@ The crash reaper reads a pipe, whose other end closes when the controller dies. 
 beds' process groups, removes the folder, and marks the runs through ``on_orphaned``.
 
 When both are killed, the guests end with the controller (bwrap --die-with-parent). The next start
-removes the folder (orchestrator/files/temporary.py), and opening the store marks the runs as
+removes the folder (orchestrator/files/temporary.py) and ends what a bubblewrap that was killed at
+its start has left (orchestrator/sandbox/orphans.py). Opening the store marks the runs as
 interrupted. When only the crash reaper is killed, ``lost`` is True.
 """
 

@@ -42,6 +42,7 @@ from orchestrator.protocol import engines
 from orchestrator.protocol.units import NS_PER_S
 from orchestrator.protocol.version import DIGEST_VERSION, LINK_MODEL
 from orchestrator.recording.model import Recording, Verdict
+from orchestrator.sandbox import orphans
 from results.records.links import summarise_links
 from results.records.model import RunHead
 from results.schema.database import say_nothing
@@ -164,6 +165,7 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
     with Store(options.db, options.tell):
         pass  # created or migrated now, so that an unusable store is reported before any run
     temporary = TemporaryFolder(RUN_FOLDER)
+    orphans.end()
     # The crash reaper must be forked before any thread starts.
     reaper = CrashReaper(temporary.path, lambda: Store(options.db).close())
     session = _Session(options, observer, temporary.path, reaper)

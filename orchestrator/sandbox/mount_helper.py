@@ -22,6 +22,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 def main(arguments: list[str]) -> None:
     """Mount what the arguments name, give up root and become the command."""
+    parent = os.getppid()
     end = arguments.index("--")
     place, number, *sources = arguments[:end]
     command = arguments[end + 1 :]
@@ -42,6 +43,8 @@ def main(arguments: list[str]) -> None:
     os.setresgid(*3 * [int(number)])
     os.setresuid(*3 * [int(number)])
     _libc.prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:  # it died while the change of user had cleared the signal
+        sys.exit("mount_helper: its parent has died")
     _libc.syscall(SYS_KEYCTL, KEYCTL_JOIN_SESSION_KEYRING, None)
     os.execvp(command[0], command)
 

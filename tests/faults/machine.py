@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,17 +63,20 @@ def kill(pids: list[int]) -> int:
     return killed
 
 
-def remaining_orphans() -> list[str]:
-    """Wait for the end of adopted processes; return the names of those that run for too long."""
+def remaining_orphans(but: Callable[[], Sequence[int]] = tuple) -> list[str]:
+    """Wait for the end of adopted processes; return the names of those that run for too long.
+
+    Processes that ``but`` returns are left out.
+    """
     deadline = time.monotonic() + _RETRY_TIME_S
     while True:
         for pid in children(os.getpid()):
             with contextlib.suppress(ChildProcessError):
                 os.waitpid(pid, os.WNOHANG)
-        left = descendants(os.getpid())
+        left = set(descendants(os.getpid())) - set(but())
         if not left or time.monotonic() > deadline:
-            return [f"process {name_of(pid)} {pid}" for pid in left]
-        _wait_for_an_end(children(os.getpid()), deadline)
+            return [f"process {name_of(pid)} {pid}" for pid in sorted(left)]
+        _wait_for_an_end(sorted(left), deadline)
 
 
 def _wait_for_an_end(pids: list[int], deadline_s: float) -> None:
