@@ -309,6 +309,7 @@ def test_a_property_that_breaks_after_the_probes_fails_its_check_alone(
     assert document["fidelity"]["verdict"] == "unfaithful"
 
 
+@pytest.mark.long
 def test_a_policer_with_a_wrong_rate_or_bucket_is_detected(run: Run, tmp_path: Path) -> None:
     """Its filter is made anew before it is measured, as if the set-up had mistaken it.
 

@@ -102,6 +102,7 @@ def test_delays_after_the_last_event_are_those_it_requested(run: Run) -> None:
     assert found["base_rtt_end"]["measured"] == pytest.approx(0.120176, abs=20e-6)
 
 
+@pytest.mark.long
 def test_the_checks_do_not_depend_on_what_the_scenario_samples(run: Run, db: Path) -> None:
     """Packets of 145 ms at most wait, so samples at 1 s could not prove that any did."""
     found: list[tuple[str, Any]] = []

@@ -80,6 +80,7 @@ def documents(kernel: GuestKernel, folder: Path) -> dict[str, dict[str, Any]]:
     return found
 
 
+@pytest.mark.long
 def test_equal_digests_have_equal_metrics_whatever_is_sampled(
     kernel: GuestKernel, tmp_path: Path
 ) -> None:

@@ -21,7 +21,7 @@ from tests.guest.peer.plan import Run
 from tests.guest.peer.replay import Trace, replay
 from tests.guest.peer.sources import changed
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.long]
 
 MODULES = (
     "tcp_csfq.c",

@@ -271,6 +271,7 @@ def test_counters_include_all_connections(row: Ran) -> None:
     assert len([time_ns for time_ns in sent if time_ns > 28 * S]) == 1
 
 
+@pytest.mark.long
 def test_equal_seeds_give_equal_runs_with_any_sampling(
     row: Ran, drawn: Ran, kernel: GuestKernel, tmp_path: Path
 ) -> None:

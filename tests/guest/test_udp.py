@@ -179,6 +179,7 @@ def test_a_poisson_source_waits_as_in_an_m_d_1_queue(udp: Any) -> None:
     assert wait_s == pytest.approx(0.7 / 0.6 * FRAME_BITS / 10e6, rel=0.08)
 
 
+@pytest.mark.long
 def test_equal_seeds_give_equal_runs_with_any_sampling(udp: Any) -> None:
     flows = (
         "name: tcp, group: a, congestion: cubic",

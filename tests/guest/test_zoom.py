@@ -63,7 +63,7 @@ KINDS = {
     "policer": "{rate: 100mbit, delay: 20ms, policer: {forward: {rate: 20mbit, burst: 60kB}}}",
     "reordering": queue(DROPTAIL, ", jitter: {forward: {spread: 3ms, keep_order: false}}"),
 }
-ALWAYS = ("droptail", "fq_codel", "list")
+ALWAYS = ("droptail", "list")
 """Those that ``make test`` tries; ``make test-long`` tries the others."""
 
 

@@ -166,9 +166,8 @@ def test_ticked_runs_of_the_list_are_drawn(page: Page, address: str) -> None:
     assert page.locator("#means").count() == 0
 
 
-@pytest.mark.parametrize(
-    ("scheme", "width"), [pytest.param("light", 1280, marks=pytest.mark.long), ("dark", 400)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 400)])
 def test_axe_finds_nothing_on_a_comparison(
     browser: Browser, address: str, scheme: str, width: int
 ) -> None:

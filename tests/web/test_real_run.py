@@ -21,7 +21,7 @@ from tests.web.serving import serving
 
 pytestmark = [pytest.mark.browser, pytest.mark.guest]
 
-DURATION_S = 600
+DURATION_S = 300
 """Some seconds of wall time, so that the page is seen several times."""
 PATIENCE_S = 300.0
 
