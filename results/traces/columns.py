@@ -13,8 +13,11 @@ from orchestrator.protocol.reports.trace_records import CA_STATES
 from orchestrator.recording.trace import Trace
 from results.store.stored import StoredRun
 from results.traces import names
+from results.traces.own_variables import own_variables
 
 Columns = dict[str, npt.NDArray[Any]]
+
+_OF_ENDS = ("flow", "is_sender", "congestion")
 
 
 def channel_names(run: StoredRun) -> list[str]:
@@ -29,8 +32,9 @@ def channel_names(run: StoredRun) -> list[str]:
 def columns(run: StoredRun, trace: Trace, table: str) -> Columns:
     """Return a table of a trace as arrays by names; its own columns keep theirs.
 
-    Added are ``flow_name``, ``channel_name``, ``step_name``, ``event``, ``ca_state_name`` and
-    ``is_sender`` where the table can have them. Addresses are texts.
+    Added are ``flow_name``, ``channel_name``, ``step_name``, ``event``, ``ca_state_name``,
+    ``is_sender`` and ``congestion`` where the table can have them, and to ``acks`` the congestion
+    controls' own variables (own_variables.py). Addresses are texts.
 
     Raises:
         KeyError: a trace has no such table.
@@ -39,6 +43,8 @@ def columns(run: StoredRun, trace: Trace, table: str) -> Columns:
     made: Columns = {name: rows[name] for name in rows.dtype.names or ()}
     if "end" in made and table != "ends":
         made |= _of_ends(trace, made["end"])
+    if table == "acks":
+        made |= own_variables(rows, made["congestion"])
     if "flow" in made:
         made["flow_name"] = _named(made["flow"], [flow.name for flow in run.flows])
     if "channel" in made:
@@ -58,13 +64,13 @@ def columns(run: StoredRun, trace: Trace, table: str) -> Columns:
 
 
 def _of_ends(trace: Trace, ends: npt.NDArray[Any]) -> Columns:
-    """Return flow and role of the end of a connection of each row."""
+    """Return flow, role and congestion control of the end of a connection of each row."""
     known = trace.tables["ends"]
     order = np.argsort(known["end"])
     if not len(known):
-        return {"flow": np.empty(0, np.int32), "is_sender": np.empty(0, np.uint8)}
+        return {name: np.empty(0, known.dtype[name]) for name in _OF_ENDS}
     found = order[np.searchsorted(known["end"], ends, sorter=order)]
-    return {"flow": known["flow"][found], "is_sender": known["is_sender"][found]}
+    return {name: known[name][found] for name in _OF_ENDS}
 
 
 def _named(numbers: npt.NDArray[Any], known: Sequence[str]) -> npt.NDArray[Any]:
