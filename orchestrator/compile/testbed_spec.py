@@ -17,6 +17,7 @@ from orchestrator.compile.seeds import traffic_seed
 from orchestrator.kinds.tcp import RTAX_MTU
 from orchestrator.network import Channel, Network
 from orchestrator.planning.runspec import Pair, PlannedFlow, RunSpec, at_most
+from orchestrator.protocol.numbering import host_address, host_mac
 from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
 from orchestrator.protocol.specification import ChannelSpec, FlowSpec, TestbedSpec
 from orchestrator.protocol.units import nanoseconds
@@ -67,8 +68,8 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
         "hosts": [
             {
                 "name": host,
-                "address": f"10.{n >> 16 & 255}.{n >> 8 & 255}.{n & 255}",
-                "mac": f"02:00:00:{n >> 16 & 255:02x}:{n >> 8 & 255:02x}:{n & 255:02x}",
+                "address": host_address(n),
+                "mac": host_mac(n),
                 "peers": sorted(peers.get(host, ()), key=places.__getitem__),
             }
             for n, host in enumerate(network.hosts, start=1)

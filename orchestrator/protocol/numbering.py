@@ -46,6 +46,16 @@ def link_and_direction(channel: str) -> tuple[str, Direction]:
     raise ValueError(f"{channel} is no channel: its name must end in :forward or :reverse")
 
 
+def host_address(number: int) -> str:
+    """Return the IPv4 address of the emulated host of that number, from 1."""
+    return f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
+
+
+def host_mac(number: int) -> str:
+    """Return the MAC address of the emulated host of that number, from 1."""
+    return f"02:00:00:{number >> 16 & 255:02x}:{number >> 8 & 255:02x}:{number & 255:02x}"
+
+
 def wire_index(link: int, end: str) -> int:
     """Return the interface index of one end of the link of that number, from 0."""
     return WIRE_INDEX_BASE + len(LINK_ENDS) * link + LINK_ENDS.index(end)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import struct
 
 import numpy as np
@@ -9,7 +10,12 @@ import numpy.typing as npt
 
 from orchestrator.decode.output import malformed
 from orchestrator.planning.runspec import RunSpec
-from orchestrator.protocol.numbering import CHANNEL_ENDS, LINK_ENDS, WIRE_INDEX_BASE
+from orchestrator.protocol.numbering import (
+    CHANNEL_ENDS,
+    LINK_ENDS,
+    WIRE_INDEX_BASE,
+    host_address,
+)
 from orchestrator.protocol.reports import trace_records as records
 
 _IP_TYPE = b"\x08\x00"
@@ -25,9 +31,9 @@ class Endpoints:
     """Tells the flow of a packet by addresses and ports."""
 
     def __init__(self, spec: RunSpec) -> None:
-        # As compile/testbed_spec.py numbers hosts; addresses are kept in the order of the network.
+        # Records have addresses in the order of the network, and are read by a little-endian CPU.
         self.addresses = {
-            host: int.from_bytes(bytes((10, n >> 16 & 255, n >> 8 & 255, n & 255)), "little")
+            host: int.from_bytes(socket.inet_aton(host_address(n)), "little")
             for n, host in enumerate(spec.network.hosts, start=1)
         }
         self._of: dict[tuple[int, int, int], tuple[int, int]] = {}
