@@ -31,6 +31,7 @@ import numpy as np
 import pandas as pd
 
 from orchestrator.analysis.use_cases import (
+    explain,
     export,
     judge,
     merge,
@@ -64,8 +65,8 @@ from results.tables.summary_csv import COVERAGE, percent
 from results.traces.columns import columns as trace_columns
 
 __all__ = [
-    "Results", "StoreError", "UsageError", "export", "judge", "merge", "open", "plan", "plot",
-    "report", "reproduce", "run", "verify", "zoom",
+    "Results", "StoreError", "UsageError", "explain", "export", "judge", "merge", "open", "plan",
+    "plot", "report", "reproduce", "run", "verify", "zoom",
 ]  # fmt: skip
 
 End = Literal["sender", "receiver"]

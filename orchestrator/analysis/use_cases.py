@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator import backends
+from orchestrator.analysis.explained import Explained
 from orchestrator.analysis.picture import Picture
 from orchestrator.analysis.progress_bar import ProgressBar
 from orchestrator.application import events, repeating
@@ -19,6 +20,7 @@ from orchestrator.application.outcomes import SuiteResult
 from orchestrator.application.report import write as reporting
 from orchestrator.application.report.section_figures import ReportSelection
 from orchestrator.application.scenarios import plan as planning
+from orchestrator.application.stored import explain as explaining
 from orchestrator.application.stored import export as exporting
 from orchestrator.application.stored import judge as judging
 from orchestrator.application.stored import merge as merging
@@ -131,16 +133,42 @@ def zoom(
         UsageError: there is no such run, or it cannot be made again to the bit.
     """
     zooming.require_kinds(kinds)
-    try:
-        window = (parse_time_ns(start), parse_time_ns(end))
-    except UnitError as error:
-        raise UsageError(str(error)) from None
-    if not 0 <= window[0] < window[1]:
-        raise UsageError(f"a window begins at 0s or later and ends after that, not {start}..{end}")
+    window = _window(start, end)
     capture = Capture(*window, frozenset(kinds), flows=tuple(flows), links=tuple(links))
     settings = _settings(db, backends.DEFAULT, LOCAL, 1)
     request = zooming.ZoomRequest(run, capture)
     return zooming.zoom(request, settings, listener or ProgressBar())
+
+
+def explain(
+    run: str,
+    start: str | None = None,
+    end: str | None = None,
+    *,
+    at: str | None = None,
+    flows: Sequence[str] = (),
+    db: str | Path = DEFAULT_DB,
+    listener: Listener | None = None,
+) -> Explained:
+    """Say what happened to the flows of a stored run, and why, by traced events.
+
+    ``start`` and ``end``, such as ``"12s"``, select a part of the run, and ``at`` means half a
+    second before and after a time. Without them it is the whole run. Where no trace is stored that
+    shows it, the run is made again, as by :func:`zoom`, and the trace is kept.
+
+    Raises:
+        UsageError: there is no such run or flow, or it cannot be made again to the bit.
+        RunError: the run was made again, and its digest differs.
+    """
+    if at is not None and (start is not None or end is not None):
+        raise UsageError("at, start and end: give a time, or a begin and an end")
+    if (start is None) != (end is None):
+        raise UsageError("start and end: give both of them, or none")
+    window = None if start is None or end is None else _window(start, end)
+    at_ns = None if at is None else _time_ns(at)
+    request = explaining.ExplainRequest(run, tuple(flows), window, at_ns)
+    settings = _settings(db, backends.DEFAULT, LOCAL, 1)
+    return Explained(explaining.explain(request, settings, listener or ProgressBar()))
 
 
 def reproduce(
@@ -280,3 +308,19 @@ def merge(
 def _settings(db: str | Path, backend: str, executor: str, jobs: int) -> RunSettings:
     backends.require_known(backend)
     return RunSettings(Path(db), backend, choose(executor, backend, jobs, (None, None, None)))
+
+
+def _time_ns(text: str) -> int:
+    """Return a time such as ``12s`` in nanoseconds; UsageError when it is none."""
+    try:
+        return parse_time_ns(text)
+    except UnitError as error:
+        raise UsageError(str(error)) from None
+
+
+def _window(start: str, end: str) -> tuple[int, int]:
+    """Return a window in nanoseconds; UsageError when it is none."""
+    window = (_time_ns(start), _time_ns(end))
+    if not 0 <= window[0] < window[1]:
+        raise UsageError(f"a window begins at 0s or later and ends after that, not {start}..{end}")
+    return window

@@ -70,12 +70,14 @@ def _plain(docstring: str) -> str:
     "--trace",
     metavar="N",
     type=click.IntRange(1),
+    shell_complete=completion.traces,
     help="Of pcapng: the number of a trace of the run; by default the newest one with frames.",
 )
 @click.option(
     "--at",
     "place",
     metavar="PLACE",
+    shell_complete=completion.places,
     help="Of pcapng: where the frames were seen, a host, CHANNEL:in, CHANNEL:out or all. Without "
     "it, the error lists the places.",
 )

@@ -117,17 +117,36 @@ def seen_frames(run: StoredRun, head: TraceHead) -> SeenFrames:
     rows = rows[np.argsort(rows["time_ns"], kind="stable")]
     hosts, channels = _hosts(run), channel_names(run)
     _require_sound(run, rows, len(data), len(hosts), len(channels))
-    at_host = rows["host"] >= 0
-    leaves = rows["step"] == BEGUN
-    place = np.where(
-        at_host, rows["host"], len(hosts) + len(SIDES) * rows["channel"].astype(np.int64) + leaves
-    )
+    place = _place(rows, len(hosts))
     remarks = _dropped(rows, data, place)
     for row, channel in _marked(rows, data):
         text = f"marked with CE by the queue of {channels[channel]}"
         remarks[row] = f"{remarks[row]}; {text}" if row in remarks else text
-    places = [*hosts, *(f"{name}:{side}" for name in channels for side in SIDES)]
-    return SeenFrames(head, rows, data, places, place, remarks)
+    return SeenFrames(head, rows, data, _places(hosts, channels), place, remarks)
+
+
+def names_of_places(run: StoredRun, head: TraceHead) -> list[str]:
+    """Return the names of the places that have frames, without a look at the frames' bytes.
+
+    Raises:
+        StoreError: the trace or the run's network cannot be read.
+    """
+    rows = run.trace(head.number, ("frames",)).tables["frames"]
+    hosts = _hosts(run)
+    places = _places(hosts, channel_names(run))
+    found = np.unique(_place(rows, len(hosts))[rows["step"] != DROPPED]).tolist()
+    return [places[index] for index in found if 0 <= index < len(places)]
+
+
+def _places(hosts: Sequence[str], channels: Sequence[str]) -> list[str]:
+    return [*hosts, *(f"{name}:{side}" for name in channels for side in SIDES)]
+
+
+def _place(rows: npt.NDArray[np.void], hosts: int) -> npt.NDArray[np.int64]:
+    """Return the place of each row as an index of :func:`_places`."""
+    leaves = rows["step"] == BEGUN
+    at_queue = hosts + len(SIDES) * rows["channel"].astype(np.int64) + leaves
+    return np.where(rows["host"] >= 0, rows["host"], at_queue).astype(np.int64)
 
 
 def chosen_places(frames: SeenFrames, name: str | None, run_id: str) -> list[int]:

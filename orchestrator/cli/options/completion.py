@@ -7,6 +7,7 @@ complete nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,9 +23,11 @@ from results.export import FORMATS
 from results.metrics import METRICS
 from results.store.store import Store
 from results.tables.experiment_table import WRITERS
+from results.traces.places import ALL, names_of_places, trace_with_frames
 
 if TYPE_CHECKING:
     from results.records.model import RunRow
+    from results.store.parts.traces import TraceHead
 
 
 def runs(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -67,6 +70,33 @@ def formats(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> li
     return _beginning(dict.fromkeys([*FORMATS, *WRITERS, crate_files.NAME]), incomplete)
 
 
+def traces(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the numbers of the traces of the run that is named, newest first."""
+    heads: list[TraceHead] = []
+    with suppress(OrchestratorError), _store(ctx) as store:
+        heads = store.load(_run(ctx)).traces
+    return [
+        CompletionItem(str(head.number), help=_about(head))
+        for head in heads[::-1]
+        if str(head.number).startswith(incomplete)
+    ]
+
+
+def places(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the places that have frames in the trace that is named, or in the newest such one."""
+    found: list[str] = []
+    with suppress(OrchestratorError), _store(ctx) as store:
+        run = store.load(_run(ctx))
+        found = [*names_of_places(run, trace_with_frames(run, ctx.params.get("trace"))), ALL]
+    return _beginning(found, incomplete)
+
+
+def _about(head: TraceHead) -> str:
+    """Return of what a trace is, in a few words."""
+    window = f"{head.capture.from_ns / 1e9:g}s..{head.capture.to_ns / 1e9:g}s"
+    return f"{', '.join(sorted(head.capture.kinds))} of {window}"
+
+
 def backends(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the names of back ends."""
     return _beginning(MODULES, incomplete)
@@ -97,7 +127,20 @@ def _beginning(names: Iterable[str], incomplete: str) -> list[CompletionItem]:
 def _rows(ctx: click.Context) -> list[RunRow]:
     """Return the runs of the store that the command line names, oldest first."""
     try:
-        with Store.open_read_only(Path(ctx.params.get("db") or "")) as store:
+        with _store(ctx) as store:
             return store.list_runs()
     except OrchestratorError:
         return []
+
+
+def _store(ctx: click.Context) -> Store:
+    """Return the store that the command line names; StoreError where there is none."""
+    return Store.open_read_only(Path(ctx.params.get("db") or ""))
+
+
+def _run(ctx: click.Context) -> str:
+    """Return the run that the command line names, empty where it does not yet.
+
+    While the last option has no value, click leaves arguments where they are.
+    """
+    return str(ctx.params.get("what") or next(iter(ctx.args), ""))

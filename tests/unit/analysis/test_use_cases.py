@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from orchestrator.analysis.progress_bar import ProgressBar
 from orchestrator.application import events
 from orchestrator.application.stored.plot import Drawing
 from orchestrator.errors import ScenarioError
+from tests.support import traces
 from tests.support.reproduce import paper
 from tests.support.run import FakeRunner, fake
 
@@ -98,6 +100,39 @@ def test_runs_and_experiments_are_exported(fake: FakeRunner, tmp_path: Path) -> 
         oa.export("last", "run.json")
     with pytest.raises(oa.UsageError, match="choose one of"):
         oa.export("last", "run.unknown")
+
+
+def test_what_happened_is_explained(fake: FakeRunner) -> None:
+    fake.trace = traces.small
+    (run_id,) = oa.run("pair.yaml").ids
+    explained = oa.explain("last", flows=["one"])
+    assert (explained.run_id, explained.trace, list(explained.flows)) == (run_id, 1, ["one"])
+    (undo,) = explained.moments.query("kind == 'undo'").itertuples(index=False)
+    assert (undo.time_s, undo.flow, undo.evidence) == (0.0, "one", {"events": 1})
+    assert math.isnan(undo.until_s)
+    assert explained.counts.loc["one", "undo"] == 1
+    assert "\none: at 0.000000 s the reduction of one after a timeout" in f"\n{explained}"
+    assert len(fake.asked) == 2
+    near = oa.explain("last", at="1.9s")
+    assert near.explanation.window_ns == (1_400_000_000, 2_000_000_000)
+    assert near.moments.empty
+    assert list(near.moments) == list(explained.moments)
+    assert oa.explain("last", "1s", "1.5s").trace == 1, "a trace of all of it is stored"
+    assert len(fake.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("times", "error"),
+    [
+        ({"start": "1s"}, "give both"),
+        ({"start": "1s", "end": "2s", "at": "1s"}, "give a time, or"),
+        ({"start": "2s", "end": "1s"}, "ends after that"),
+        ({"at": "soon"}, "soon"),
+    ],
+)
+def test_a_time_to_explain_must_be_one(fake: FakeRunner, times: dict[str, str], error: str) -> None:
+    with pytest.raises(oa.UsageError, match=error):
+        oa.explain("last", **times)
 
 
 @pytest.mark.slow

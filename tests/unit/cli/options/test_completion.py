@@ -18,9 +18,11 @@ from click.shell_completion import ShellComplete
 
 from orchestrator.backends import MODULES
 from orchestrator.cli import commands
+from orchestrator.protocol.reports.trace_records import ENQUEUED
 from results.export import FORMATS
 from results.metrics import METRICS
 from results.store.store import Store
+from tests.support import traced_frames
 from tests.support.recordings import head, whole
 
 ROOT = Path(__file__).parents[4]
@@ -97,6 +99,21 @@ def test_names_are_completed(stored: list[str]) -> None:
     assert complete("summary", "x", "--metric", "good") == sorted(
         {name for name, _ in METRICS if name.startswith("good")}
     )
+
+
+def test_traces_of_a_run_and_their_places_are_completed(stored: list[str], tmp_path: Path) -> None:
+    with Store(tmp_path / "runs.db") as store:
+        seen = [traced_frames.sent(1, 1), traced_frames.at_queue(2, ENQUEUED, 1)]
+        both = [traced_frames.trace(seen), traced_frames.trace(seen[1:])]
+        run = traced_frames.run_with(store, *both).id
+    queue = "bottleneck:forward:in"
+    assert complete("export", run, "--trace", "") == ["2", "1"]
+    assert complete("export", run, "--at", "") == [queue, "all"]
+    assert complete("export", run, "--trace", "1", "--at", "") == ["s", queue, "all"]
+    assert complete("export", run, "--at", "s") == []
+    for other in (stored[0], "none", "buffers"):
+        assert complete("export", other, "--trace", "") == []
+        assert complete("export", other, "--at", "") == []
 
 
 @pytest.mark.slow
