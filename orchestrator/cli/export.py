@@ -71,15 +71,16 @@ def _plain(docstring: str) -> str:
     metavar="N",
     type=click.IntRange(1),
     shell_complete=completion.traces,
-    help="Of pcapng: the number of a trace of the run; by default the newest one with frames.",
+    help="The number of a trace of the run; by default the newest one that has what is needed. "
+    "Parquet files are of the trace then, and not of samples.",
 )
 @click.option(
     "--at",
     "place",
     metavar="PLACE",
     shell_complete=completion.places,
-    help="Of pcapng: where the frames were seen, a host, CHANNEL:in, CHANNEL:out or all. Without "
-    "it, the error lists the places.",
+    help="Where it was seen: of pcapng and tcpdump a host, CHANNEL:in, CHANNEL:out or all; of ss "
+    "and nstat a host. Without it, the error lists the places.",
 )
 @click.option("--force", is_flag=True, help="Overwrite files that exist.")
 @shared.database
@@ -105,6 +106,8 @@ def command(
     orchestrator export bbr-vs-cubic -o bbr-vs-cubic.parquet
     orchestrator export bbr-vs-cubic --format rocrate -o bbr-vs-cubic
     orchestrator export last --at bottleneck:forward:in -o queue.pcapng
+    orchestrator export last --at a_src0 --format ss -o sockets.txt
+    orchestrator export last --trace 1 -o trace.parquet
     """
     request = ExportRequest(what, output, name, licence, force, trace, place)
     with RunEvents(quiet=False) as listener:

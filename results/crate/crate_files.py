@@ -21,7 +21,7 @@ from results.contract.base import json_ready
 from results.crate import crate_plan
 from results.documents import run_document
 from results.experiment.experiments import Experiment
-from results.export import FORMATS
+from results.export import FORMATS, csv_files
 from results.matrix.axes import shown
 from results.metrics import METRICS
 from results.records.model import RunRow
@@ -95,7 +95,7 @@ def write(
         described[f"runs/{row.id}.json"] = f"provenance, metrics and checks of run {row.id}"
     if single and rows[0].status == "ok":
         names = [f"samples/{part or 'tcp'}.csv" for part in _PARTS]
-        FORMATS["csv"].write(store.load(rows[0].id), [_made(folder / name) for name in names])
+        csv_files.write(store.load(rows[0].id), [_made(folder / name) for name in names])
         described |= dict.fromkeys(names, "samples and metrics of the run, as `export` writes csv")
     graph = _graph(folder, store, experiment, rows, described, licence)
     text = _json({"@context": _CONTEXT, "@graph": graph}, 2)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from orchestrator.errors import UsageError
 from orchestrator.files.atomic_writes import write_all
 from results.store.stored import StoredRun
-from results.traces.places import TraceChoice
+from results.traces.choice import TraceChoice
 
 Writer = Callable[[StoredRun, Sequence[Path]], None]
 """Writes a run into new files, one for each of the format's parts."""
@@ -23,15 +23,24 @@ class ExportFormat:
     """A format: its name, the parts it writes beside FILE ('' is FILE itself), its description.
 
     ``without_samples`` tells whether it has something to say of a run that did not end well.
-    ``write_trace`` is of a format that has a part of a trace, and None of the others.
+    ``write_trace`` is of a format that can have a part of a trace, whose files are
+    ``trace_parts``. One that has ``write``, too, has it only of a trace that is named.
+    ``at_places`` tells that it has what one place saw.
     """
 
     name: str
     parts: tuple[str, ...]
     description: str
-    write: Writer
+    write: Writer | None
     without_samples: bool = False
     write_trace: TraceWriter | None = None
+    trace_parts: tuple[str, ...] = ("",)
+    at_places: bool = False
+
+    def of_trace(self, choice: TraceChoice | None) -> TraceWriter | None:
+        """Return what writes a part of a trace, if that is what a choice means."""
+        named = choice is not None and choice.number is not None
+        return self.write_trace if self.write is None or named else None
 
 
 FORMATS: dict[str, ExportFormat] = {}
@@ -51,14 +60,29 @@ def export_format(
     return register
 
 
-def trace_format(name: str) -> Callable[[TraceWriter], TraceWriter]:
+def trace_format(name: str, *, at_places: bool = False) -> Callable[[TraceWriter], TraceWriter]:
     """Register the decorated function as a format of one file that has a part of a trace."""
 
     def register(write: TraceWriter) -> TraceWriter:
-        def write_default(run: StoredRun, paths: Sequence[Path]) -> None:
-            write(run, paths, TraceChoice())
+        description = write.__doc__ or ""
+        _add(ExportFormat(name, ("",), description, None, write_trace=write, at_places=at_places))
+        return write
 
-        _add(ExportFormat(name, ("",), write.__doc__ or "", write_default, write_trace=write))
+    return register
+
+
+def also_of_traces(name: str, parts: Sequence[str]) -> Callable[[TraceWriter], TraceWriter]:
+    """Let a format of runs have the decorated function for a trace that is named, too.
+
+    Its docstring is added to the format's description.
+    """
+
+    def register(write: TraceWriter) -> TraceWriter:
+        form = FORMATS[name]
+        description = f"{form.description.rstrip()}\n\n{write.__doc__ or ''}"
+        FORMATS[name] = replace(
+            form, description=description, write_trace=write, trace_parts=tuple(parts)
+        )
         return write
 
     return register
@@ -79,7 +103,7 @@ def export(
 ) -> list[Path]:
     """Write a run to ``path`` and the format's other parts beside it; return the files written.
 
-    ``choice`` is for formats that have a part of a trace, and others do not look at it.
+    ``choice`` is for formats that can have a part of a trace, and others do not look at it.
 
     Raises:
         UsageError: there is no such format, the run has nothing for it, a file exists already
@@ -93,15 +117,16 @@ def export(
     if missing and not chosen.without_samples:
         able = ", ".join(key for key, form in FORMATS.items() if form.without_samples)
         raise UsageError(f"{missing}: there is nothing to write as {name}; use {able}")
+    write_trace = chosen.of_trace(choice)
     targets = [
         path.with_name(f"{path.stem}.{part}{path.suffix}") if part else path
-        for part in chosen.parts
+        for part in (chosen.parts if write_trace is None else chosen.trace_parts)
     ]
 
     def write(drafts: Sequence[Path]) -> None:
-        if choice is not None and chosen.write_trace is not None:
-            chosen.write_trace(run, drafts, choice)
-        else:
+        if write_trace is not None:
+            write_trace(run, drafts, choice or TraceChoice())
+        elif chosen.write is not None:
             chosen.write(run, drafts)
 
     write_all(targets, force, write)

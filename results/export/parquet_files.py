@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
-from results.export.base import export_format
+from results.export.base import also_of_traces, export_format
 from results.store.stored import StoredRun
 from results.tables import parquet, run_tables
+from results.traces import typed_tables
+from results.traces.choice import TraceChoice, trace_of_number
 
 
 @export_format("parquet", run_tables.PARTS)
@@ -19,8 +21,29 @@ def write(run: StoredRun, paths: Sequence[Path]) -> None:
     FILE.metrics.parquet and FILE.senders.parquet: those of csv by these names.
     Unknown values, and an infinite ssthresh or pacing rate, are null.
     """
-    about = {"run": run.id, "digest": run.row.digest or ""}
-    for path, table in zip(paths, run_tables.tables(run), strict=True):
+    _write(run, paths, run_tables.tables(run))
+
+
+@also_of_traces("parquet", typed_tables.PARTS)
+def write_trace(run: StoredRun, paths: Sequence[Path], choice: TraceChoice) -> None:
+    """With ``--trace N``: the tables of a trace, FILE.ends.parquet, FILE.acks.parquet,
+    FILE.events.parquet, FILE.links.parquet, FILE.drops.parquet and FILE.frames.parquet.
+    """
+    if choice.number is None:
+        raise ValueError("a trace must be named")
+    head = trace_of_number(run, choice.number)
+    trace = run.trace(head.number, typed_tables.PARTS)
+    _write(run, paths, typed_tables.tables(run, trace), {"trace": str(head.number)})
+
+
+def _write(
+    run: StoredRun,
+    paths: Sequence[Path],
+    tables: Iterable[run_tables.TypedTable],
+    more: Mapping[str, str] | None = None,
+) -> None:
+    about = {"run": run.id, "digest": run.row.digest or "", **(more or {})}
+    for path, table in zip(paths, tables, strict=True):
         rows = iter(table.rows)
         written = path.open("xb")
         with written as file, parquet.Writer(file, table.kinds, about, parquet.WRITER) as writer:

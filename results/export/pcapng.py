@@ -13,13 +13,8 @@ from orchestrator.units import format_time
 from results.export.base import trace_format
 from results.store.stored import StoredRun
 from results.traces import pcapng_blocks
-from results.traces.places import (
-    SeenFrames,
-    TraceChoice,
-    chosen_places,
-    seen_frames,
-    trace_with_frames,
-)
+from results.traces.choice import TraceChoice, trace_with
+from results.traces.places import SeenFrames, chosen_places, seen_frames
 
 _DIRECTIONS = {SENT: pcapng_blocks.OUT, RECEIVED: pcapng_blocks.IN}
 _NS_PER_S = 1_000_000_000
@@ -29,7 +24,7 @@ _DESCRIPTIONS = {
 }
 
 
-@trace_format("pcapng")
+@trace_format("pcapng", at_places=True)
 def write(run: StoredRun, paths: Sequence[Path], choice: TraceChoice) -> None:
     """FILE.pcapng: frames of a trace that ``zoom`` has stored, for Wireshark and tshark.
 
@@ -38,7 +33,7 @@ def write(run: StoredRun, paths: Sequence[Path], choice: TraceChoice) -> None:
     interface for each place. Times are nanoseconds since the start of traffic. Comments tell which
     frames a queue dropped or marked.
     """
-    head = trace_with_frames(run, choice.number)
+    head = trace_with(run, choice.number, "frames")
     frames = seen_frames(run, head)
     places = chosen_places(frames, choice.place, run.id)
     with paths[0].open("xb") as file:

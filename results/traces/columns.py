@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.errors import StoreError
 from orchestrator.protocol.reports.trace_records import CA_STATES
 from orchestrator.recording.trace import Trace
 from results.store.stored import StoredRun
@@ -29,6 +30,21 @@ def channel_names(run: StoredRun) -> list[str]:
     ]
 
 
+def host_names(run: StoredRun) -> list[str]:
+    """Return the names of the hosts, in the order of their numbers.
+
+    Raises:
+        StoreError: the run has none.
+    """
+    try:
+        hosts = run.evidence["network"]["hosts"]
+    except (KeyError, TypeError):
+        hosts = None
+    if not (isinstance(hosts, list) and all(isinstance(host, str) for host in hosts)):
+        raise StoreError(f"run {run.id}: the names of its hosts are not stored")
+    return hosts
+
+
 def columns(run: StoredRun, trace: Trace, table: str) -> Columns:
     """Return a table of a trace as arrays by names; its own columns keep theirs.
 
@@ -46,15 +62,15 @@ def columns(run: StoredRun, trace: Trace, table: str) -> Columns:
     if table == "acks":
         made |= own_variables(rows, made["congestion"])
     if "flow" in made:
-        made["flow_name"] = _named(made["flow"], [flow.name for flow in run.flows])
+        made["flow_name"] = named(made["flow"], [flow.name for flow in run.flows])
     if "channel" in made:
-        made["channel_name"] = _named(made["channel"], channel_names(run))
+        made["channel_name"] = named(made["channel"], channel_names(run))
     if "step" in made:
         made["step_name"] = _looked_up(made["step"], names.STEPS)
     if "what" in made:
         made["event"] = _looked_up(made["what"], names.EVENTS)
     if "ca_state" in made:
-        made["ca_state_name"] = _named(made["ca_state"], CA_STATES)
+        made["ca_state_name"] = named(made["ca_state"], CA_STATES)
     for name, column in made.items():
         if column.dtype.kind == "S":
             made[name] = np.array([value.decode("ascii", "replace") for value in column], object)
@@ -73,7 +89,7 @@ def _of_ends(trace: Trace, ends: npt.NDArray[Any]) -> Columns:
     return {name: known[name][found] for name in _OF_ENDS}
 
 
-def _named(numbers: npt.NDArray[Any], known: Sequence[str]) -> npt.NDArray[Any]:
+def named(numbers: npt.NDArray[Any], known: Sequence[str]) -> npt.NDArray[Any]:
     """Return names by numbers; an empty one for a number that has none."""
     table = np.array([*known, ""], object)
     valid = (numbers >= 0) & (numbers < len(known))
@@ -81,7 +97,7 @@ def _named(numbers: npt.NDArray[Any], known: Sequence[str]) -> npt.NDArray[Any]:
 
 
 def _looked_up(numbers: npt.NDArray[Any], known: Mapping[int, str]) -> npt.NDArray[Any]:
-    return _named(numbers, [known.get(number, "") for number in range(max(known) + 1)])
+    return named(numbers, [known.get(number, "") for number in range(max(known) + 1)])
 
 
 def _addresses(numbers: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.errors import StoreError, UsageError
+from orchestrator.errors import UsageError
 from orchestrator.protocol.reports.trace_records import (
     BEGUN,
     DROPPED,
@@ -27,7 +27,7 @@ from orchestrator.units import listed, shown
 from results.store.parts.integrity import damaged
 from results.store.parts.traces import FRAME_BYTES, TraceHead
 from results.store.stored import StoredRun
-from results.traces.columns import channel_names
+from results.traces.columns import channel_names, host_names
 from results.wording import quantities
 
 ALL = "all"
@@ -46,14 +46,6 @@ _HEADERS_BYTES = 34
 """Ethernet's header and the least of IPv4."""
 _ETHERNET_BYTES = 14
 _CE = 3
-
-
-@dataclass(frozen=True)
-class TraceChoice:
-    """A trace of a run, by default the newest one with frames, and the place of the frames."""
-
-    number: int | None = None
-    place: str | None = None
 
 
 @dataclass(frozen=True)
@@ -77,35 +69,6 @@ class SeenFrames:
         return [int(index) for index in np.unique(self.place[self.place != NOWHERE])]
 
 
-def trace_with_frames(run: StoredRun, number: int | None) -> TraceHead:
-    """Return the trace of that number, or the newest one that has frames.
-
-    Raises:
-        UsageError: the run has no such trace, or it has no frames.
-        StoreError: the traces cannot be read.
-    """
-    heads = run.traces
-    fix = f"\n  fix: make one: orchestrator zoom {run.id} --window FROM..TO --trace packets"
-    if number is not None:
-        for head in heads:
-            if head.number == number and head.rows.get("frames"):
-                return head
-            if head.number == number:
-                kinds = listed(sorted(head.capture.kinds))
-                raise UsageError(
-                    f"--trace {number}: trace {number} of run {run.id} has no frames: it is of "
-                    f"{kinds}{fix}"
-                )
-        numbers = ", ".join(str(head.number) for head in heads)
-        there = f"it has {numbers}" if heads else f"it has none{fix}"
-        raise UsageError(f"--trace {number}: run {run.id} has no such trace; {there}")
-    for head in reversed(heads):
-        if head.rows.get("frames"):
-            return head
-    none = "no trace of run {} has frames" if heads else "run {} has no trace"
-    raise UsageError(none.format(run.id) + fix)
-
-
 def seen_frames(run: StoredRun, head: TraceHead) -> SeenFrames:
     """Return the frames of a trace of a run.
 
@@ -115,7 +78,7 @@ def seen_frames(run: StoredRun, head: TraceHead) -> SeenFrames:
     trace = run.trace(head.number, ("frames", FRAME_BYTES))
     rows, data = trace.tables["frames"], trace.frame_bytes
     rows = rows[np.argsort(rows["time_ns"], kind="stable")]
-    hosts, channels = _hosts(run), channel_names(run)
+    hosts, channels = host_names(run), channel_names(run)
     _require_sound(run, rows, len(data), len(hosts), len(channels))
     place = _place(rows, len(hosts))
     remarks = _dropped(rows, data, place)
@@ -132,7 +95,7 @@ def names_of_places(run: StoredRun, head: TraceHead) -> list[str]:
         StoreError: the trace or the run's network cannot be read.
     """
     rows = run.trace(head.number, ("frames",)).tables["frames"]
-    hosts = _hosts(run)
+    hosts = host_names(run)
     places = _places(hosts, channel_names(run))
     found = np.unique(_place(rows, len(hosts))[rows["step"] != DROPPED]).tolist()
     return [places[index] for index in found if 0 <= index < len(places)]
@@ -181,21 +144,6 @@ def _some(names: Sequence[str]) -> str:
     more = len(different) - _MOST_NAMED
     ending = f" and {more} more" if more > 0 else ""
     return (listed(different[:_MOST_NAMED]) or "none") + ending
-
-
-def _hosts(run: StoredRun) -> list[str]:
-    """Return the names of the hosts, in the order of their numbers.
-
-    Raises:
-        StoreError: the run has none.
-    """
-    try:
-        hosts = run.evidence["network"]["hosts"]
-    except (KeyError, TypeError):
-        hosts = None
-    if not (isinstance(hosts, list) and all(isinstance(host, str) for host in hosts)):
-        raise StoreError(f"run {run.id}: the names of its hosts are not stored")
-    return hosts
 
 
 def _require_sound(

@@ -16,7 +16,7 @@ from results.export import FORMATS, no_samples
 from results.export import export as export_run
 from results.store.store import Store
 from results.tables import experiment_table
-from results.traces.places import TraceChoice
+from results.traces.choice import TraceChoice
 
 if TYPE_CHECKING:
     from results.experiment.experiments import Experiment
@@ -28,8 +28,8 @@ class ExportRequest:
 
     ``what`` is a run, an experiment or a scenario file. ``form`` is the name of a format; by
     default it is the extension of the output. ``licence`` is that of a crate's data. ``force``
-    overwrites files. ``trace`` is the number of a trace of the run, and ``place`` one that it has
-    frames of: both are for formats of packets.
+    overwrites files. ``trace`` is the number of a trace of the run, and ``place`` a host or a queue
+    in it: both are for formats of traces.
     """
 
     what: str
@@ -94,9 +94,13 @@ def _form(request: ExportRequest) -> str:
     if request.licence is not None and chosen != crate.NAME:
         raise UsageError(f"--license: it is for --format {crate.NAME}")
     of_traces = [name for name, form in FORMATS.items() if form.write_trace is not None]
-    for option, value in (("--trace", request.trace), ("--at", request.place)):
-        if value is not None and chosen not in of_traces:
-            raise UsageError(f"{option}: it is for --format {' or '.join(of_traces)}")
+    at_places = [name for name, form in FORMATS.items() if form.at_places]
+    for option, value, able in (
+        ("--trace", request.trace, of_traces),
+        ("--at", request.place, at_places),
+    ):
+        if value is not None and chosen not in able:
+            raise UsageError(f"{option}: it is for --format {', '.join(able)}")
     if chosen != crate.NAME and output.is_dir():
         raise UsageError(f"-o {output}: it is a folder; give a file")
     return chosen
@@ -110,4 +114,6 @@ def _export_experiment(
             f"--format {form}: of an experiment there is {' or '.join(experiment_table.WRITERS)}; "
             f"name a run for {form}"
         )
+    if request.trace is not None:
+        raise UsageError("--trace: an experiment has no trace; name a run")
     experiment_table.write(store, experiment, {form: request.output}, request.force)

@@ -23,7 +23,9 @@ from results.export import FORMATS
 from results.metrics import METRICS
 from results.store.store import Store
 from results.tables.experiment_table import WRITERS
-from results.traces.places import ALL, names_of_places, trace_with_frames
+from results.traces.choice import trace_with
+from results.traces.hosts import ends_of_hosts
+from results.traces.places import ALL, names_of_places
 
 if TYPE_CHECKING:
     from results.records.model import RunRow
@@ -83,11 +85,16 @@ def traces(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list
 
 
 def places(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the places that have frames in the trace that is named, or in the newest such one."""
+    """Return the places of the trace that is named, or of the newest one with what is needed."""
     found: list[str] = []
     with suppress(OrchestratorError), _store(ctx) as store:
-        run = store.load(_run(ctx))
-        found = [*names_of_places(run, trace_with_frames(run, ctx.params.get("trace"))), ALL]
+        run, number = store.load(_run(ctx)), ctx.params.get("trace")
+        table = {"ss": "acks", "nstat": "events"}.get(ctx.params.get("name") or "", "frames")
+        head = trace_with(run, number, table)
+        if table == "frames":
+            found = [*names_of_places(run, head), ALL]
+        else:
+            found = list(ends_of_hosts(run, run.trace(head.number, ("ends",))))
     return _beginning(found, incomplete)
 
 

@@ -20,18 +20,24 @@ from results.export.base import unit
 from results.store.store import Store
 from results.store.stored import StoredRun
 from results.tables import parquet
-from results.traces.places import TraceChoice
+from results.traces.choice import TraceChoice
 from tests.support.file_sizes import TOO_LARGE, files_of_at_most
 from tests.support.recordings import flow, head, recording
 from tests.support.traced_frames import DROPS, run_with, trace
+from tests.support.traced_senders import acked, counted, sender_trace
 
-EVERYWHERE = TraceChoice(place="all")
+
+def somewhere(name: str) -> TraceChoice:
+    """A place that has what the format of that name tells."""
+    return TraceChoice(place="s" if name in ("nstat", "ss") else "all")
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Iterator[StoredRun]:
+    """A run with a trace of frames, and a newer one of a sender."""
+    sender = sender_trace([acked(5, cwnd_segments=10)], [counted(7, "TCPFullUndo")] * 2)
     with Store(tmp_path / "runs.db") as store:
-        yield run_with(store, trace(DROPS))
+        yield run_with(store, trace(DROPS), sender)
 
 
 def table(path: Path) -> list[dict[str, str]]:
@@ -65,7 +71,7 @@ def test_the_help_names_every_file_of_every_format() -> None:
     shown = CliRunner().invoke(commands, ["export", "--help"]).stdout
     for name, each in FORMATS.items():
         assert f"\n  {name} " in shown
-        for part in each.parts:
+        for part in (*each.parts, *each.trace_parts):
             assert (f"FILE.{part}.{name}" if part else f"FILE.{name}") in shown
 
 
@@ -135,6 +141,35 @@ def test_parquet_is_written_in_groups(
     assert groups == [(-(-4 // rows),)]
 
 
+def test_parquet_has_the_tables_of_a_trace_that_is_named(run: StoredRun, tmp_path: Path) -> None:
+    made = export(run, "parquet", tmp_path / "out.parquet", choice=TraceChoice(2))
+    names = ["ends", "acks", "events", "links", "drops", "frames"]
+    assert [path.name for path in made] == [f"out.{name}.parquet" for name in names]
+    acks = duckdb.sql(f"SELECT * FROM '{made[1]}'").to_df().iloc[0]
+    assert (acks["time_ns"], acks["flow_name"], acks["cwnd_segments"]) == (5, "a", 10)
+    assert acks["info"] == ""
+    counters = duckdb.sql(f"SELECT time_ns, name, value, event FROM '{made[2]}'").fetchall()
+    assert counters == [(7, "TCPFullUndo", 1, "counter")] * 2
+    (_ends, *_, frames) = export(run, "parquet", tmp_path / "1.parquet", choice=TraceChoice(1))
+    seen = duckdb.sql(f"SELECT host_name, channel_name, step_name FROM '{frames}'").fetchall()
+    assert len(seen) == len(DROPS)
+    assert seen[0] == ("s", "", "sent")
+    with pytest.raises(UsageError, match=f"--trace 3: run {run.id} has no such trace; it has 1, 2"):
+        export(run, "parquet", tmp_path / "3.parquet", choice=TraceChoice(3))
+
+
+def test_what_has_no_value_in_a_trace_is_missing_in_parquet(tmp_path: Path) -> None:
+    nothing = acked(5, ssthresh_segments=2**31 - 1, min_rtt_us=2**32 - 1,
+                    pacing_rate_bytes_per_s=2**64 - 1)  # fmt: skip
+    with Store(tmp_path / "runs.db") as store:
+        run = run_with(store, sender_trace([nothing, acked(6, ssthresh_segments=2)]))
+        made = export(run, "parquet", tmp_path / "out.parquet", choice=TraceChoice(1))
+    columns = "ssthresh_segments, min_rtt_us, pacing_rate_bytes_per_s"
+    assert duckdb.sql(f"SELECT {columns} FROM '{made[1]}'").fetchall() == [
+        (None, None, None), (2, 0, 0),
+    ]  # fmt: skip
+
+
 def test_what_metrics_use_of_senders_is_in_every_format_with_samples(
     run: StoredRun, tmp_path: Path
 ) -> None:
@@ -200,17 +235,17 @@ def test_a_folder_that_does_not_exist_is_named(run: StoredRun, tmp_path: Path, n
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_nothing_is_overwritten_unless_forced(run: StoredRun, tmp_path: Path, name: str) -> None:
-    first = export(run, name, tmp_path / "out.txt", choice=EVERYWHERE)
+    first = export(run, name, tmp_path / "out.txt", choice=somewhere(name))
     kept = first[-1]
     for path in first[:-1]:
         path.unlink()
     kept.write_bytes(b"mine")
     before = sorted(tmp_path.iterdir())
     with pytest.raises(UsageError, match=f"{kept.name}: exists already"):
-        export(run, name, tmp_path / "out.txt", choice=EVERYWHERE)
+        export(run, name, tmp_path / "out.txt", choice=somewhere(name))
     assert kept.read_bytes() == b"mine"
     assert sorted(tmp_path.iterdir()) == before
-    export(run, name, tmp_path / "out.txt", force=True, choice=EVERYWHERE)
+    export(run, name, tmp_path / "out.txt", force=True, choice=somewhere(name))
     assert kept.read_bytes() != b"mine"
 
 
@@ -228,9 +263,9 @@ def test_a_place_that_cannot_be_written_is_an_error(run: StoredRun, tmp_path: Pa
 def test_a_limit_on_the_size_of_files_is_named_with_its_fix(
     run: StoredRun, tmp_path: Path, name: str
 ) -> None:
-    with files_of_at_most(100), pytest.raises(UsageError) as refused:
-        export(run, name, tmp_path / "out", choice=EVERYWHERE)
-    assert str(refused.value).partition(": cannot")[2] == TOO_LARGE.format(100)
+    with files_of_at_most(50), pytest.raises(UsageError) as refused:
+        export(run, name, tmp_path / "out", choice=somewhere(name))
+    assert str(refused.value).partition(": cannot")[2] == TOO_LARGE.format(50)
     assert [path.name for path in tmp_path.iterdir() if "runs.db" not in path.name] == []
 
 

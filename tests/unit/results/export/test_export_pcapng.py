@@ -19,7 +19,7 @@ from results.export import export
 from results.records.links import LinkSummary
 from results.store.store import Store
 from results.store.stored import StoredRun
-from results.traces.places import TraceChoice
+from results.traces.choice import TraceChoice
 from tests.support.recordings import CHANNEL
 from tests.support.traced_frames import (
     CE,
@@ -356,12 +356,18 @@ def test_the_command_writes_it(store: Store, tmp_path: Path) -> None:
     assert read(path).seen() == [(1, "")]
 
 
-@pytest.mark.parametrize("option", ["--at", "--trace"])
+FOR_FORMATS = {
+    "--at": "nstat, pcapng, ss, tcpdump",
+    "--trace": "nstat, parquet, pcapng, ss, tcpdump",
+}
+
+
+@pytest.mark.parametrize("option", FOR_FORMATS)
 def test_other_formats_have_no_places(store: Store, tmp_path: Path, option: str) -> None:
     run_with(store, trace(DROPS))
     done = orchestrator(tmp_path, option, "1", "-o", str(tmp_path / "out.csv"))
     assert done.exit_code == 2
-    assert done.stderr == f"error: {option}: it is for --format pcapng\n"
+    assert done.stderr == f"error: {option}: it is for --format {FOR_FORMATS[option]}\n"
     assert not (tmp_path / "out.csv").exists()
 
 

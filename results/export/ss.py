@@ -1,0 +1,178 @@
+"""Text as ``ss -tinH`` prints it: the state of a host's connections after each ACK and timer.
+
+The fields have the names and the forms of iproute2's misc/ss.c. Those that a trace does not have
+are left out, as ss leaves out what a kernel does not tell. The queues of the socket are ``-``.
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from orchestrator.protocol.reports import trace_records as records
+from orchestrator.recording.trace import Trace
+from results.export.base import trace_format
+from results.store.stored import StoredRun
+from results.traces.choice import TraceChoice, trace_with
+from results.traces.hosts import ends_at
+
+_STATES = (
+    "UNKNOWN", "ESTAB", "SYN-SENT", "SYN-RECV", "FIN-WAIT-1", "FIN-WAIT-2", "TIME-WAIT", "UNCONN",
+    "CLOSE-WAIT", "LAST-ACK", "LISTEN", "CLOSING",
+)  # fmt: skip
+"""By the numbers of include/net/tcp_states.h."""
+_ESTABLISHED = 1
+_NOT_KNOWN = "-"
+
+_INFINITE_SSTHRESH = 0xFFFF
+"""ss prints no ssthresh from here on."""
+_UNSET_RTO_US = 3_000_000
+_USUAL_REORDERING = 3
+"""Values that ss does not print."""
+
+_VEGAS, _DCTCP, _BBR = 3, 9, 16
+"""INET_DIAG_*INFO of include/uapi/linux/inet_diag.h."""
+_VEGAS_INFO, _DCTCP_INFO, _BBR_INFO = (
+    struct.Struct("=IIII"), struct.Struct("=HHIII"), struct.Struct("=QIII"),
+)  # fmt: skip
+_NO_VEGAS_RTT = 0x7FFFFFFF
+
+
+@trace_format("ss", at_places=True)
+def write(run: StoredRun, paths: Sequence[Path], choice: TraceChoice) -> None:
+    """FILE.ss: the connections of the host ``--at HOST`` as `ss -tin` prints them.
+
+    There is a block for each ACK and each timer: seconds since the start of traffic, and the two
+    lines of the connection after it.
+    """
+    head = trace_with(run, choice.number, "acks")
+    trace = run.trace(head.number, ("ends", "acks", "events"))
+    ends = ends_at(run, trace, choice.place)
+    with paths[0].open("x", encoding="ascii", errors="backslashreplace") as file:
+        file.writelines(_blocks(trace, ends))
+
+
+def _blocks(trace: Trace, ends: Sequence[int]) -> Iterator[str]:
+    acks = trace.tables["acks"]
+    known = {int(row["end"]): row for row in trace.tables["ends"]}
+    chosen = acks[np.isin(acks["end"], ends)]
+    states = _states(trace, chosen)
+    names = chosen.dtype.names or ()
+    for values, state in zip(chosen.tolist(), states, strict=True):
+        row = dict(zip(names, values, strict=True))
+        end, time_ns = known[row["end"]], row["time_ns"]
+        pair = " ".join(
+            f"{socket.inet_ntoa(int(end[address]).to_bytes(4, 'little'))}:{end[port]}"
+            for address, port in (("address", "port"), ("peer_address", "peer_port"))
+        )
+        name = bytes(end["congestion"]).decode("ascii", "replace")
+        yield f"{time_ns // 10**9}.{time_ns % 10**9:09}\n"
+        yield f"{state} {_NOT_KNOWN} {_NOT_KNOWN} {pair}\n\t {' '.join(fields(name, row))}\n"
+
+
+def _states(trace: Trace, rows: Any) -> list[str]:
+    """Return the TCP state of the end of each row.
+
+    The kernel calls a segment's tracepoint in the state ESTABLISHED alone. So an end without
+    changes before is in that state at each segment, and was before.
+    """
+    events = trace.tables["events"]
+    changes = events[events["what"] == records.TCP_STATE]
+    by_end = {end: changes[changes["end"] == end] for end in np.unique(rows["end"]).tolist()}
+    made = [_NOT_KNOWN] * len(rows)
+    later: dict[int, str] = {}
+    for at in reversed(range(len(rows))):
+        end = int(rows["end"][at])
+        own = by_end[end]
+        before = own[own["time_ns"] <= rows["time_ns"][at]]
+        if len(before):
+            made[at] = _STATES[min(int(before["value"][-1]), len(_STATES)) % len(_STATES)]
+        elif rows["by"][at] == records.BY_SEGMENT:
+            made[at] = later[end] = _STATES[_ESTABLISHED]
+        else:
+            made[at] = later.get(end, _NOT_KNOWN)
+    return made
+
+
+def fields(congestion: str, row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what ss prints of a state, in its order.
+
+    Args:
+        congestion: the name of the congestion control.
+        row: values by the names of a row of ``acks``.
+    """
+    yield congestion
+    if (rto_us := row["rto_us"]) not in (0, _UNSET_RTO_US):
+        yield f"rto:{rto_us / 1000:g}"
+    if backoff := row["backoff"]:
+        yield f"backoff:{backoff}"
+    srtt_us, mss_bytes, cwnd = (row[name] for name in ("srtt_us", "mss_bytes", "cwnd_segments"))
+    if srtt_us:
+        yield f"rtt:{srtt_us / 1000:g}/{row['rttvar_us'] / 1000:g}"
+    if mss_bytes:
+        yield f"mss:{mss_bytes}"
+    if cwnd:
+        yield f"cwnd:{cwnd}"
+    if 0 < (ssthresh := row["ssthresh_segments"]) < _INFINITE_SSTHRESH:
+        yield f"ssthresh:{ssthresh}"
+    kind, info = row["info_kind"], bytes(row["info"])
+    yield from _own(kind, info)
+    rtt_us = _vegas_rtt_us(kind, info) or srtt_us
+    if rtt_us and mss_bytes and cwnd:
+        yield f"send {cwnd * mss_bytes * 8 * 1e6 / rtt_us:.0f}bps"
+    if (pacing := row["pacing_rate_bytes_per_s"]) and pacing != 2**64 - 1:  # without pacing
+        yield f"pacing_rate {pacing * 8.0:.0f}bps"
+    yield from _counts(row)
+
+
+def _counts(row: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the counts of a state that are not zero."""
+
+    def count(name: str, column: str) -> Iterator[str]:
+        if value := row[column]:
+            yield f"{name}:{value}"
+
+    yield from count("delivered", "delivered_segments")
+    yield from count("delivered_ce", "delivered_ce_segments")
+    yield from count("unacked", "packets_out_segments")
+    out, total = row["retrans_out_segments"], row["total_retrans_segments"]
+    if out or total:
+        yield f"retrans:{out}/{total}"
+    yield from count("lost", "lost_out_segments")
+    yield from count("sacked", "sacked_segments")
+    if row["reordering_segments"] != _USUAL_REORDERING:
+        yield f"reordering:{row['reordering_segments']}"
+    if (min_rtt_us := row["min_rtt_us"]) not in (0, 2**32 - 1):
+        yield f"minrtt:{min_rtt_us / 1000:g}"
+    yield from count("snd_wnd", "snd_wnd_bytes")
+
+
+def _own(kind: int, info: bytes) -> Iterator[str]:
+    """Yield the algorithm's own values, of those that ss knows."""
+    if kind == _DCTCP and len(info) >= _DCTCP_INFO.size:
+        enabled, ce_state, alpha, marked, total = _DCTCP_INFO.unpack_from(info)
+        yield (
+            f"dctcp:(ce_state:{ce_state},alpha:{alpha},ab_ecn:{marked},ab_tot:{total})"
+            if enabled
+            else "dctcp:fallback_mode"
+        )
+    if kind == _BBR and len(info) >= _BBR_INFO.size:
+        bandwidth, min_rtt_us, *gains = _BBR_INFO.unpack_from(info)
+        shown = [f"bw:{bandwidth * 8.0:.0f}bps", f"mrtt:{min_rtt_us / 1000:g}"]
+        for name, gain in zip(("pacing_gain", "cwnd_gain"), gains, strict=True):
+            if gain:
+                shown.append(f"{name}:{gain / 256:g}")
+        yield f"bbr:({','.join(shown)})"
+
+
+def _vegas_rtt_us(kind: int, info: bytes) -> int:
+    """Return the RTT by which ss computes the rate ``send`` of Vegas and its like, 0 for none."""
+    if kind != _VEGAS or len(info) < _VEGAS_INFO.size:
+        return 0
+    enabled, _count, rtt_us, _min_rtt_us = _VEGAS_INFO.unpack_from(info)
+    return rtt_us if enabled and rtt_us < _NO_VEGAS_RTT else 0
