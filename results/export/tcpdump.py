@@ -99,7 +99,7 @@ class Conversations:
         if fragment & _FRAGMENT_OFFSET:
             raise ValueError("is a fragment")
         if protocol == _TCP_PROTOCOL:
-            ports = struct.unpack_from(">HH", frame, start)
+            ports = list(struct.unpack_from(">HH", frame, start))
             text = self._segment(frame, start, length, (source, ports[0]), (sink, ports[1]))
         elif protocol == _UDP_PROTOCOL:
             *ports, size = _UDP.unpack_from(frame, start)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -27,6 +28,10 @@ _MISSING = {
 _LEFT_OUT = ("offset",)
 """Of bytes that the tables do not have."""
 _MOST = 2**63 - 1
+_KINDS: dict[str, parquet.Kind] = {
+    "O": "text", "f": "number", "i": "integer", "u": "integer", "b": "integer",
+}  # fmt: skip
+"""By numpy's kinds of types."""
 
 
 def tables(run: StoredRun, trace: Trace) -> Iterator[TypedTable]:
@@ -43,7 +48,7 @@ def tables(run: StoredRun, trace: Trace) -> Iterator[TypedTable]:
             made["info"] = _hexadecimal(made["info"], made["info_bytes"])
         kept = {key: column for key, column in made.items() if key not in _LEFT_OUT}
         kinds: dict[str, parquet.Kind] = {
-            key: "text" if column.dtype == object else "integer" for key, column in kept.items()
+            key: _KINDS[column.dtype.kind] for key, column in kept.items()
         }
         yield TypedTable(kinds, _rows(kept))
 
@@ -60,6 +65,8 @@ def _rows(made: dict[str, npt.NDArray[Any]]) -> Iterator[Sequence[Any]]:
 
 def _known(name: str, column: npt.NDArray[Any]) -> list[Any]:
     values: list[Any] = column.tolist()
+    if column.dtype.kind == "f":
+        return [None if math.isnan(value) else value for value in values]
     missing = _MISSING.get(name)
     if missing is not None or column.dtype == np.uint64:
         return [None if value == missing or value > _MOST else value for value in values]
