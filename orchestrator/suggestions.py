@@ -70,6 +70,7 @@ KEYS = _table(
     ("n num number nhosts numhosts pairs senders sources nodes flows count", "hosts count"),
     ("hosts n num number flows connections parallel streams instances", "count"),
     ("sampling sampleinterval samplinginterval interval samplingperiod period", "sample"),
+    ("trace traces tracing zoom pcap pcapng tcpdump packets dump", "capture"),
     ("network net topo links", "topology"),
     ("senders sources streams connections clients traffic workload", "flows"),
     ("windows metrics measurements intervals phases", "measure"),

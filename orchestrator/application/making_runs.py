@@ -97,8 +97,9 @@ def execute(
 ) -> list[str]:
     """Make every run of a plan and return their ids.
 
-    ``again`` requires a back end on which equal runs give equal digests. ``check`` is called with
-    the back end before anything runs, and raises where the runs cannot be made.
+    ``again`` requires a back end on which equal runs give equal digests; a trace is then stored as
+    it was made, even one that is larger than its limit. ``check`` is called with the back end
+    before anything runs, and raises where the runs cannot be made.
     """
 
     def preparing(step: str, fraction: float | None) -> None:
@@ -113,6 +114,8 @@ def execute(
         )
     check(backend)
     run_options = executor.run_options(settings.db, backend, settings.timeout_s, notices(listener))
+    if again:
+        run_options = replace(run_options, keep=lambda trace, _spec: trace)
     listener(RunsBegun(plan, executor.local_jobs or None))
 
     def meanwhile() -> None:

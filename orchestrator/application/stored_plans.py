@@ -18,6 +18,7 @@ from orchestrator.files.scenario_files import (
     values_in,
     without_lab_hosts,
 )
+from orchestrator.planning import captures
 from orchestrator.planning.plan import plan
 from orchestrator.protocol.version import DIGEST_VERSION, LINK_MODEL
 from orchestrator.scenario.loader import load_values
@@ -210,7 +211,7 @@ def _again(stored: StoredRun, backend: str, asker: Asker) -> Plan:
         )
     again = plan_stored(stored)
     (spec,) = again.runs
-    resolved = replace(spec, resolved={**head.resolved, **spec.resolved})
+    resolved = replace(spec, resolved={**head.resolved, **spec.resolved}, capture=None)
     text = ScenarioText(head.scenario_text, head.scenario_sha256)
     return as_in(head, replace(again, runs=[resolved]), text)
 
@@ -271,7 +272,7 @@ def _is_same(run: StoredRun, planned: ResolvedScenario) -> bool:
     stored = run.head.resolved
     if _canonical_json(stored) == _canonical_json(planned):
         return True
-    if not _is_part(by_content(dict(stored)), by_content(dict(planned))):
+    if not _is_part(by_content(_untraced(stored)), by_content(_untraced(planned))):
         return False
     try:
         (spec,) = plan_stored(run).runs
@@ -317,4 +318,9 @@ def plan_resolved(
 
 def _canonical_json(resolved: ResolvedScenario) -> str:
     """Return what a resolved scenario asks for, whatever paths name its files."""
-    return json.dumps(by_content(dict(resolved)), sort_keys=True)
+    return json.dumps(by_content(_untraced(resolved)), sort_keys=True)
+
+
+def _untraced(resolved: ResolvedScenario) -> ResolvedScenario:
+    """Return a resolved scenario without what it traces, which changes nothing of the run."""
+    return {key: value for key, value in resolved.items() if key != captures.KEY}

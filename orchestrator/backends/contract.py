@@ -119,6 +119,7 @@ class Traits:
         follows_live_paths: it runs scenarios whose network is real and not emulated.
         on_other_hosts: beds run on hosts that ``examine()`` does not examine. An examination
             without faults then does not mean that experiments can run.
+        captures: the kinds of traces that it makes, of WANTED of reports/trace_records.py.
     """
 
     reproducible: bool = False
@@ -126,6 +127,7 @@ class Traits:
     jobs_reason: str = ""
     follows_live_paths: bool = False
     on_other_hosts: bool = False
+    captures: frozenset[str] = frozenset()
 
 
 class Slots(Protocol):

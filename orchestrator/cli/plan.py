@@ -17,6 +17,7 @@ from orchestrator.errors import UsageError
 from orchestrator.files.system_errors import unwritable
 from orchestrator.files.user_files import FileError, require_regular
 from orchestrator.protocol.links.frames import FRAME_BYTES
+from orchestrator.windows import window_text
 from results.runs.model import LinkRates
 from results.wording import quantities, variant_names
 
@@ -120,12 +121,28 @@ def _print(described: PlanDescription) -> None:
         terminal.print_line(f"the matrix has {counts}", out)
     source = estimate_text.source(run.estimated_from for run in described.runs)
     terminal.print_line(f"the wall time is estimated {source}", out)
+    for capture in dict.fromkeys(map(_captured, described.runs)):
+        if capture:
+            terminal.print_line(capture, out)
     if rule := described.repetition_rule:
         terminal.print_line(
             f"more of each variant, up to {rule.most} repetitions, until the mean of "
             f"{rule.metric} is known within {rule.interval:.4g} of it",
             out,
         )
+
+
+def _captured(run: RunDescription) -> str:
+    """Return what is traced of a run; empty when nothing is."""
+    capture = run.capture
+    if capture is None:
+        return ""
+    window = window_text(capture.from_ns, capture.to_ns)
+    of = ", ".join([*capture.flows, *capture.links])
+    return (
+        f"a trace of {window} ({', '.join(capture.trace)}{f' of {of}' if of else ''}) is kept with "
+        f"each run, up to {quantities.size(capture.limit_bytes)} in memory"
+    )
 
 
 def _rates(bottleneck: BottleneckDescription) -> LinkRates:

@@ -10,20 +10,24 @@ import click
 from orchestrator import backends
 from orchestrator.application.executor import LOCAL, choose
 from orchestrator.application.making_runs import RunSettings
-from orchestrator.application.zoom import ZoomRequest, require_kinds, window_text, zoom
+from orchestrator.application.zoom import ZoomRequest, require_kinds, zoom
 from orchestrator.cli.options import completion, shared
 from orchestrator.cli.options.trace_window import window_ns
 from orchestrator.cli.render import terminal
 from orchestrator.cli.render.run_events import RunEvents
 from orchestrator.errors import UsageError
-from orchestrator.protocol.reports.trace_records import CLOSEST, MOST_SNAP_BYTES, SNAP_BYTES, WANTED
-from orchestrator.recording.trace import (
+from orchestrator.protocol.reports.trace_records import (
+    CLOSEST,
     DEFAULT_LIMIT_BYTES,
     LEAST_LIMIT_BYTES,
     MOST_LIMIT_BYTES,
-    Capture,
+    MOST_SNAP_BYTES,
+    SNAP_BYTES,
+    WANTED,
 )
+from orchestrator.recording.trace import Capture
 from orchestrator.units import UnitError, listed, parse_size
+from orchestrator.windows import window_text
 from results.wording import quantities
 
 if TYPE_CHECKING:

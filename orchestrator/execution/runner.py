@@ -14,13 +14,13 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
 from orchestrator import backends, fidelity
-from orchestrator.backends.contract import Backend, RunContext, Slots
+from orchestrator.backends.contract import Backend, RunContext, Slots, Traits
 from orchestrator.compile import bounds
 from orchestrator.decode.decode import TcpDecoder
 from orchestrator.decode.output import believing_nothing, console_text, malformed
@@ -36,13 +36,17 @@ from orchestrator.files.temporary import (
     explain_full_disk,
     remove_with_retries,
 )
+from orchestrator.planning import captures
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol import engines
+from orchestrator.protocol.reports.trace_records import WANTED
 from orchestrator.protocol.units import NS_PER_S
 from orchestrator.protocol.version import DIGEST_VERSION, LINK_MODEL
 from orchestrator.recording.model import Recording, Verdict
+from orchestrator.recording.trace import Trace
 from orchestrator.sandbox import orphans
+from orchestrator.units import listed
 from results.records.links import summarise_links
 from results.records.model import RunHead
 from results.schema.database import say_nothing
@@ -62,6 +66,7 @@ class RunOptions:
     ``slots`` decides when runs begin; by default, up to ``jobs`` run at a time, with a CPU each.
     ``tell`` is called with what a migration of the store does. ``meanwhile`` is called once, in the
     main thread while the first beds run: there a command loads what it needs after the runs.
+    ``keep`` returns what is stored of the trace of a run; it raises RunError to fail the run.
     """
 
     db: Path
@@ -71,6 +76,7 @@ class RunOptions:
     slots: Slots | None = None
     tell: Callable[[str], None] = say_nothing
     meanwhile: Callable[[], None] = lambda: None
+    keep: Callable[[Trace, RunSpec], Trace] = captures.kept
 
 
 @dataclass(frozen=True)
@@ -162,6 +168,7 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
             f"--backend {backend.name}: the topology live-path is a real network between lab hosts,"
             f" and nothing to emulate: run it with --backend {' or '.join(able)}"
         )
+    _require_captures(backend.name, traits, plan)
     with Store(options.db, options.tell):
         pass  # created or migrated now, so that an unusable store is reported before any run
     temporary = TemporaryFolder(RUN_FOLDER)
@@ -178,6 +185,21 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
         backend.close()
         temporary.remove()
         reaper.dismiss()
+
+
+def _require_captures(name: str, traits: Traits, plan: Plan) -> None:
+    """Raise UsageError where the runs are to have traces that the back end cannot make."""
+    asked = {kind for run in plan.runs if run.capture for kind in run.capture.kinds}
+    missing = [kind for kind in WANTED if kind in asked - traits.captures]
+    if not missing:
+        return
+    able = [each for each in backends.MODULES if backends.traits(each).captures >= asked]
+    fixes = ["leave out `capture` (--set capture=null)", f"give --backend {' or '.join(able)}"]
+    what = "capture is not possible with it"
+    if traits.captures:
+        what = f"it captures no {' and no '.join(missing)}, only {listed(sorted(traits.captures))}"
+        fixes.insert(0, f"give `capture.trace: [{', '.join(sorted(traits.captures))}]`")
+    raise UsageError(f"--backend {name}: {what}\n  fix: {', or '.join(fixes)}")
 
 
 def _run_all(plan: Plan, session: _Session, commit: Future[str | None]) -> list[str]:
@@ -261,6 +283,8 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session, cpu
         try:
             with explain_full_disk(folder):
                 recording = options.backend.run(spec, context, report)
+            if recording.trace is not None:
+                recording = replace(recording, trace=options.keep(recording.trace, spec))
             if context.waited_s:
                 recording.provenance["cost"] = costing.recorded(spec, context.waited_s[-1])
             report("storing", spec.duration_s)

@@ -17,6 +17,8 @@ from orchestrator.planning.chosen_losses import ChosenLossDescription
 from orchestrator.planning.costs.estimate import bottleneck_hops
 from orchestrator.planning.costs.learning import Estimate, Estimator
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
+from orchestrator.protocol.reports.trace_records import WANTED
+from orchestrator.recording.trace import Capture
 from orchestrator.repetitions import RepetitionRule
 from orchestrator.scenario.variants.matrix import VariantCounts
 from results.matrix.axes import Axis, axes
@@ -88,8 +90,24 @@ class PolicerDescription:
 
 
 @dataclass(frozen=True)
+class CaptureDescription:
+    """What is traced of a run, and how much memory it may take; see ``Capture``."""
+
+    from_ns: int
+    to_ns: int
+    trace: Sequence[str]
+    flows: Sequence[str]
+    links: Sequence[str]
+    snap_bytes: int
+    limit_bytes: int
+
+
+@dataclass(frozen=True)
 class RunDescription:
-    """A planned run; ``estimated_from`` tells where ``estimated_wall_s`` comes from."""
+    """A planned run; ``estimated_from`` tells where ``estimated_wall_s`` comes from.
+
+    ``estimated_disk_bytes`` are without the trace.
+    """
 
     variant: Mapping[str, object]
     repetition: int
@@ -104,6 +122,7 @@ class RunDescription:
     bottlenecks: Sequence[BottleneckDescription]
     chosen_losses: Sequence[ChosenLossDescription]
     policers: Sequence[PolicerDescription]
+    capture: CaptureDescription | None
 
     def document(self) -> dict[str, Any]:
         """Return what the JSON of ``plan`` has of it."""
@@ -115,6 +134,7 @@ class RunDescription:
             "bottlenecks": [vars(bottleneck) for bottleneck in self.bottlenecks],
             "chosen_losses": [vars(losses) for losses in self.chosen_losses],
             "policers": [vars(policer) for policer in self.policers],
+            "capture": None if self.capture is None else vars(self.capture),
         }
 
 
@@ -227,6 +247,19 @@ def _describe_run(run: RunSpec, estimate: Estimate) -> RunDescription:
             for hop in link.hops
             if (policer := hop.channel.policer) is not None
         ],
+        capture=None if run.capture is None else _describe_capture(run.capture),
+    )
+
+
+def _describe_capture(capture: Capture) -> CaptureDescription:
+    return CaptureDescription(
+        capture.from_ns,
+        capture.to_ns,
+        [kind for kind in WANTED if kind in capture.kinds],
+        capture.flows,
+        capture.links,
+        capture.snap_bytes,
+        capture.limit_bytes,
     )
 
 

@@ -15,9 +15,10 @@ import json
 from typing import Any
 
 from orchestrator.files.scenario_files import by_content, content_of, may_name_files, values_in
+from orchestrator.planning.captures import KEY
 from orchestrator.scenario import LoadedScenario, LoadedVariant
 
-NOT_PART = ("description", "matrix", "repetitions")
+NOT_PART = ("description", "matrix", "repetitions", KEY)
 """Keys of a scenario that say nothing about what one of its runs does."""
 
 
@@ -33,7 +34,7 @@ def experiment_sha256(loaded: LoadedScenario) -> str:
         del base["seeds"]  # so that identities from before this key stay
     axes = sorted({path for variant in loaded.variants for path in variant.values})
     named = {
-        f"{axis}={variant.values[axis]}": _by_content(sets, variant)
+        f"{axis}={variant.values[axis]}": _by_content(_deciding(sets), variant)
         for variant in loaded.variants
         for axis, sets in variant.sets.items()
     }
@@ -42,6 +43,11 @@ def experiment_sha256(loaded: LoadedScenario) -> str:
     parts = {"scenario": base, "axes": axes, **({"named": named} if named else {})}
     text = json.dumps(by_content(parts), sort_keys=True)
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _deciding(sets: dict[str, object]) -> dict[str, object]:
+    """Return what a named value sets, without what changes nothing of a run."""
+    return {path: value for path, value in sets.items() if path.split(".")[0] != KEY}
 
 
 def _by_content(sets: dict[str, object], variant: LoadedVariant) -> dict[str, object]:

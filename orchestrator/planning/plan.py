@@ -32,6 +32,7 @@ from orchestrator.kinds.queues import QueueFault, QueueSpec
 from orchestrator.kinds.tcp import HostTcp
 from orchestrator.network import Channel, DirectionName, Link, Network, Queue
 from orchestrator.planning.advice import AdviceInput, advise, too_large
+from orchestrator.planning.captures import capture_faults, capture_of
 from orchestrator.planning.chosen_losses import list_faults
 from orchestrator.planning.description import Plan
 from orchestrator.planning.expansion import (
@@ -201,6 +202,7 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
             variant.scenario, layout.network, layout.scenario_paths, list(chain(*entries))
         ),
         *lab_faults(variant.scenario, layout.network, layout.scenario_paths, entries, hosts),
+        *capture_faults(variant.scenario, layout.network, list(chain(*entries))),
     ]
     faults += [variant.mark(path).fault(message) for path, message in wrong]
     if faults:
@@ -291,6 +293,7 @@ def _run(
         resolved={**draft.resolved, "seed": seed},
         files=draft.files,
         events=draft.events,
+        capture=capture_of(scenario),
     )
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from orchestrator.protocol.reports.trace_records import (
     CLOSEST,
+    DEFAULT_LIMIT_BYTES,
     EVENT_FIELDS,
     FLOW_FIELDS,
     LINK_FIELDS,
@@ -21,10 +22,6 @@ from orchestrator.protocol.reports.trace_records import (
     STATE_FIELDS,
     WANTED,
 )
-
-DEFAULT_LIMIT_BYTES = 256 * 2**20
-LEAST_LIMIT_BYTES, MOST_LIMIT_BYTES = 2**20, 900 * 2**20
-"""The bytes of frames are one value of the store, and SQLite takes at most 10^9 bytes in one."""
 
 _RESERVED = "reserved"
 

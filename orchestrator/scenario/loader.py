@@ -288,8 +288,12 @@ def _validate_variants(
 
 
 def _meaning(scenario: Scenario) -> bytes:
-    """Return a hash of what a scenario says, whatever its units and its order of keys."""
-    return hashlib.sha256(scenario.model_dump_json(by_alias=True).encode()).digest()
+    """Return a hash of what a scenario says of its runs, whatever its units and order of keys.
+
+    What is traced is not part of it: it changes nothing of a run.
+    """
+    text = scenario.model_dump_json(by_alias=True, exclude={"capture"})
+    return hashlib.sha256(text.encode()).digest()
 
 
 def _equal_in_meaning(variant: Variant, first: Variant) -> list[Fault]:

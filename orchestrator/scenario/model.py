@@ -18,6 +18,7 @@ from orchestrator.kinds.fields import MAX_FLOWS, Duration, Period, Slug, Strict,
 from orchestrator.kinds.tcp import TcpOptions
 from orchestrator.kinds.traffic import AnyTraffic
 from orchestrator.kinds.traffic.bulk import Bulk
+from orchestrator.scenario.capture import Capture
 from orchestrator.scenario.lab import Lab
 from orchestrator.scenario.repetitions import ONCE, Repetitions
 from orchestrator.units import shown
@@ -113,6 +114,9 @@ class Scenario(Strict):
         default_factory=list, description="what changes while traffic runs"
     )
     sample: Sample = Field(default_factory=Sample, description="sampling periods")
+    capture: Capture | None = Field(
+        default=None, description="what is kept of packets and connections, if anything"
+    )
     measure: list[Window] = Field(
         default_factory=list, description="windows with metrics of their own"
     )

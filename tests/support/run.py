@@ -14,6 +14,7 @@ from guest.build import GuestKernel
 from orchestrator.application import making_runs
 from orchestrator.backends.guest import Guest
 from orchestrator.cli import commands
+from orchestrator.errors import RunError
 from orchestrator.execution import costing
 from orchestrator.execution.runner import Observer, Progress, RunOptions
 from orchestrator.planning.plan import Plan
@@ -89,7 +90,12 @@ class FakeRunner:
             verdict = self.verdict.get(spec.seed, "faithful")
             made = recording(spec, verdict, self.digest(spec))
             if spec.capture is not None:
-                made = replace(made, trace=self.trace(spec.capture))
+                try:
+                    made = replace(made, trace=options.keep(self.trace(spec.capture), spec))
+                except RunError as error:
+                    store.fail(run_id, str(error))
+                    observer.progress(Progress(index, run_id, "failed", 0.0, 0.5))
+                    return run_id
             if isinstance(options.backend, Guest):
                 kernel = options.backend.machine().provenance
                 made.provenance.update(kernel, cost=costing.recorded(spec, 0.0))

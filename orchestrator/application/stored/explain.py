@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.application.events import Listener, notices
-from orchestrator.application.zoom import ZoomRequest, numbers_of_flows, zoom
+from orchestrator.application.zoom import ZoomRequest, require_flows, zoom
 from orchestrator.errors import RunError, UsageError
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.trace import Capture
@@ -96,7 +96,7 @@ def explain(request: ExplainRequest, settings: RunSettings, listener: Listener) 
     """
     with Store.open_existing(settings.db, notices(listener)) as store:
         stored = store.load(request.run)
-        numbers_of_flows(request.flows, [flow.name for flow in stored.flows])
+        require_flows(request.flows, [flow.name for flow in stored.flows])
         end_ns = nanoseconds(stored.row.simulated_s or 0.0)
         asked = request.window_ns
         if request.at_ns is not None:

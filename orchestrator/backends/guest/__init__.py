@@ -30,11 +30,12 @@ from orchestrator.decode.output import believing_nothing
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol import engines
+from orchestrator.protocol.reports.trace_records import WANTED
 from orchestrator.recording.model import Recording
 
 __all__ = ("TRAITS", "Guest", "examine", "make")
 
-TRAITS = Traits(reproducible=True)
+TRAITS = Traits(reproducible=True, captures=frozenset(WANTED))
 
 WATCHDOG_PER_HOST_S = 0.1
 """A guest is silent so much longer for each host: when it builds them, and reads them back at the

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from orchestrator.errors import UsageError
 from orchestrator.units import UnitError, parse_time_ns
+from orchestrator.windows import parse_window_ns
 
 
 def moment_ns(option: str, text: str) -> int:
@@ -20,13 +21,7 @@ def window_ns(option: str, text: str) -> tuple[int, int]:
     Raises:
         UsageError: it is no window, or ends before it begins.
     """
-    start, dots, end = text.partition("..")
-    if not dots:
-        raise UsageError(f"{option} {text}: give FROM..TO, such as 12s..13s")
     try:
-        from_ns, to_ns = parse_time_ns(start), parse_time_ns(end)
+        return parse_window_ns(text)
     except UnitError as error:
         raise UsageError(f"{option} {text}: {error}") from None
-    if not 0 <= from_ns < to_ns:
-        raise UsageError(f"{option} {text}: it must begin at 0s or later, and end after its begin")
-    return from_ns, to_ns

@@ -16,6 +16,11 @@ VERSION = 1
 SNAP_BYTES, MOST_SNAP_BYTES = 116, 9216
 """How many bytes of a frame are kept unless another number is asked for, and at most."""
 
+DEFAULT_LIMIT_BYTES = 256 * 2**20
+LEAST_LIMIT_BYTES, MOST_LIMIT_BYTES = 2**20, 900 * 2**20
+"""Of the records of a trace. The bytes of frames are one value of the store, and SQLite takes at
+most 10^9 bytes in one."""
+
 PORTS_END = 38
 """A frame of IPv4 without options has its ports before this byte: 14 of Ethernet, 20 of IPv4, 4."""
 

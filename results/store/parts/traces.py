@@ -22,8 +22,8 @@ import numpy.typing as npt
 
 from orchestrator.errors import StoreError
 from orchestrator.files.inflating import inflated
-from orchestrator.protocol.reports.trace_records import MOST_SNAP_BYTES, WANTED
-from orchestrator.recording.trace import MOST_LIMIT_BYTES, TABLES, Capture, Trace
+from orchestrator.protocol.reports.trace_records import MOST_LIMIT_BYTES, MOST_SNAP_BYTES, WANTED
+from orchestrator.recording.trace import TABLES, Capture, Trace
 from results.records import typed
 from results.schema.database import is_moment, utc_now
 from results.store.parts.notes import sha256

@@ -13,11 +13,13 @@ from orchestrator import backends
 from orchestrator.application import stored_plans
 from orchestrator.application.executor import LOCAL, choose
 from orchestrator.application.making_runs import RunSettings
-from orchestrator.application.zoom import ZoomRequest, ZoomResult, window_text, zoom
+from orchestrator.application.zoom import ZoomRequest, ZoomResult, zoom
 from orchestrator.errors import RunError, UsageError
+from orchestrator.protocol.reports.trace_records import MOST_LIMIT_BYTES
 from orchestrator.protocol.version import LINK_MODEL
-from orchestrator.recording.trace import MOST_LIMIT_BYTES, Capture, Trace
+from orchestrator.recording.trace import Capture, Trace
 from orchestrator.units import parse_time_ns
+from orchestrator.windows import window_text
 from results.store.store import Store
 from tests.support import traces
 from tests.support.run import KERNEL, FakeRunner, fake, orchestrator, recording, run_ids

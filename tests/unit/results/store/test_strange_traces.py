@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import NotAStoreError, StoreError
-from orchestrator.recording.trace import MOST_LIMIT_BYTES, TABLES
+from orchestrator.protocol.reports.trace_records import MOST_LIMIT_BYTES
+from orchestrator.recording.trace import TABLES
 from results.store.parts import integrity, traces
 from results.store.parts.notes import sha256
 from results.store.store import Store
