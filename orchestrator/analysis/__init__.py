@@ -7,6 +7,7 @@
     oa.plan("scenarios/bbr-vs-cubic.yaml").description.estimated_wall_s
     oa.run("scenarios/bbr-vs-cubic.yaml", jobs=2)
     oa.verify("last").same
+    oa.diff("20261120-1015", "last").time_ns
     oa.reproduce("westwoodplus:W3").verdicts
     oa.report("bbr-vs-cubic", folder="report")
 
@@ -31,6 +32,7 @@ import numpy as np
 import pandas as pd
 
 from orchestrator.analysis.use_cases import (
+    diff,
     explain,
     export,
     judge,
@@ -65,8 +67,8 @@ from results.tables.summary_csv import COVERAGE, percent
 from results.traces.columns import columns as trace_columns
 
 __all__ = [
-    "Results", "StoreError", "UsageError", "explain", "export", "judge", "merge", "open", "plan",
-    "plot", "report", "reproduce", "run", "verify", "zoom",
+    "Results", "StoreError", "UsageError", "diff", "explain", "export", "judge", "merge", "open",
+    "plan", "plot", "report", "reproduce", "run", "verify", "zoom",
 ]  # fmt: skip
 
 End = Literal["sender", "receiver"]

@@ -20,6 +20,7 @@ from orchestrator.application.outcomes import SuiteResult
 from orchestrator.application.report import write as reporting
 from orchestrator.application.report.section_figures import ReportSelection
 from orchestrator.application.scenarios import plan as planning
+from orchestrator.application.stored import diff as parting
 from orchestrator.application.stored import explain as explaining
 from orchestrator.application.stored import export as exporting
 from orchestrator.application.stored import judge as judging
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from orchestrator.application.stored.merge import MergedStores
     from orchestrator.application.zoom import ZoomResult
     from results.claims.stated.model import Length
+    from results.traces.difference.model import RunDifference
 
 Listener = events.Listener
 
@@ -169,6 +171,26 @@ def explain(
     request = explaining.ExplainRequest(run, tuple(flows), window, at_ns)
     settings = _settings(db, backends.DEFAULT, LOCAL, 1)
     return Explained(explaining.explain(request, settings, listener or ProgressBar()))
+
+
+def diff(
+    one: str, other: str, *, db: str | Path = DEFAULT_DB, listener: Listener | None = None
+) -> RunDifference:
+    """Return where two stored runs part: the first traced event that is not the same in both.
+
+    ::
+
+        parting = oa.diff("20261120-1015", "last")
+        parting.time_ns, [side.there.text for side in parting.sides]
+
+    Both are made again with traces where none are stored, as by ``zoom``.
+
+    Raises:
+        UsageError: there is no such run, one cannot be made again to the bit, or their flows or
+            links do not correspond.
+    """
+    settings = _settings(db, backends.DEFAULT, LOCAL, 1)
+    return parting.diff((one, other), settings, listener or ProgressBar())
 
 
 def reproduce(

@@ -61,6 +61,16 @@ class ZoomResult:
         return document
 
 
+@dataclass(frozen=True)
+class TracedRun:
+    """A stored run that was made again with a trace of what was asked for."""
+
+    run_id: str
+    digest: str
+    stored_digest: str
+    trace: Trace
+
+
 def zoom(request: ZoomRequest, settings: RunSettings, listener: Listener) -> ZoomResult:
     """Make a stored run again with a trace; keep the trace with it if the digests are equal.
 
@@ -69,11 +79,33 @@ def zoom(request: ZoomRequest, settings: RunSettings, listener: Listener) -> Zoo
             is not of the run, or the trace is larger than its limit.
         RunError: the run failed this time.
     """
+    made = made_again(request, settings, listener, stored_plans.ZOOM)
+    if made.digest != made.stored_digest:
+        return ZoomResult(made.run_id, made.digest, made.stored_digest, None)
+    _require_whole(made.trace)
+    return ZoomResult(made.run_id, made.digest, made.stored_digest, keep(made, settings))
+
+
+def keep(made: TracedRun, settings: RunSettings) -> TraceHead:
+    """Store the trace of a run with it."""
+    with Store(settings.db) as store:
+        number = store.add_trace(made.run_id, made.trace)
+        return next(head for head in store.traces(made.run_id) if head.number == number)
+
+
+def made_again(
+    request: ZoomRequest, settings: RunSettings, listener: Listener, asker: stored_plans.Asker
+) -> TracedRun:
+    """Make a stored run again with a trace, and keep nothing. The digests may differ.
+
+    Raises:
+        UsageError: there is no such run, it cannot be made again to the bit, or the window or a
+            name is not of the run.
+        RunError: the run failed this time.
+    """
     with Store.open_existing(settings.db, notices(listener)) as store:
         run_id = store.resolve(request.run)
-        verification = stored_plans.verification(
-            [run_id], store, settings.backend, stored_plans.ZOOM
-        )
+        verification = stored_plans.verification([run_id], store, settings.backend, asker)
     (spec,) = verification.plan.runs
     _require_possible(request.capture, spec)
     traced = replace(verification.plan, runs=[replace(spec, capture=request.capture)])
@@ -83,13 +115,7 @@ def zoom(request: ZoomRequest, settings: RunSettings, listener: Listener) -> Zoo
         elsewhere = replace(settings, db=folder / "zoom.db")
         ids = execute(traced, elsewhere, listener, again=True, check=verification.require_kernel)
         digest, trace = _made(ids, elsewhere)
-    if digest != stored_digest:
-        return ZoomResult(run_id, digest, stored_digest, None)
-    _require_whole(trace)
-    with Store(settings.db) as store:
-        number = store.add_trace(run_id, captures.selection(trace, spec))
-        head = next(each for each in store.traces(run_id) if each.number == number)
-    return ZoomResult(run_id, digest, stored_digest, head)
+    return TracedRun(run_id, digest, stored_digest, captures.selection(trace, spec))
 
 
 def _made(ids: Sequence[str], settings: RunSettings) -> tuple[str, Trace]:

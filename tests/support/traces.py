@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import struct
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -11,6 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from orchestrator.decode.output import OutputFolder
 from orchestrator.decode.trace import trace
@@ -233,13 +235,19 @@ def small(capture: Capture = CAPTURE) -> Trace:
              "frame_bytes": 2, "captured_bytes": 2, "offset": 3},
         ],
     }  # fmt: skip
+    return Trace(capture, filled(rows), b"abcde", None)
+
+
+def filled(rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, npt.NDArray[np.void]]:
+    """Tables with these rows; columns that are not named are zero."""
     tables = {}
     for name, dtype in TABLES.items():
-        tables[name] = np.zeros(len(rows[name]), dtype)
-        for number, row in enumerate(rows[name]):
+        given = rows.get(name, [])
+        tables[name] = np.zeros(len(given), dtype)
+        for number, row in enumerate(given):
             for column, value in row.items():
                 tables[name][column][number] = value
-    return Trace(capture, tables, b"abcde", None)
+    return tables
 
 
 def same(one: Trace, other: Trace) -> bool:

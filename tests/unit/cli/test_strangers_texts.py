@@ -44,7 +44,7 @@ RAW = re.compile(
 """What no text output may have: control characters but for tabs and line ends, directions, and
 characters that nobody sees."""
 
-NEED_GUESTS = ("explain", "judge", "run", "zoom")
+NEED_GUESTS = ("diff", "explain", "judge", "run", "zoom")
 """Commands that make or judge real runs: here none of theirs ends well."""
 
 NOT_TEXT = {".pdf", ".png", ".parquet", ".pcapng", ".db"}
@@ -64,6 +64,7 @@ REFUSED_SCENARIO = SCENARIO.replace("name: one", f"name: {json.dumps(FLOW)}")
 
 TRIED: dict[str, list[list[str]]] = {
     "compare": [["RUN", "last"], ["RUN", "last", "--json"]],
+    "diff": [["RUN", "RUN"], ["RUN", "RUN", "--json"], ["RUN", "OTHER"], ["RUN" + TEXT, "last"]],
     "doctor": [["--store"]],
     "experiments": [[], ["--json"]],
     "export": [

@@ -1,0 +1,47 @@
+"""What is known of where two runs part."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from results.comparison.runs import DifferingValue
+from results.traces.difference.traced_events import Kind, TracedEvent
+
+
+@dataclass(frozen=True)
+class RunSide:
+    """One of two runs.
+
+    ``trace`` is the number of the stored trace that shows its events, None where there is none.
+    ``there`` is the first event that is not the same in the other run. It is None where the run has
+    no such event at that time. ``following`` are the next events.
+    """
+
+    run_id: str
+    digest: str
+    trace: int | None = None
+    there: TracedEvent | None = None
+    following: Sequence[TracedEvent] = ()
+
+
+@dataclass(frozen=True)
+class RunDifference:
+    """Where two runs part.
+
+    ``set_up`` has what differs in their set-ups. ``time_ns`` is when they part, and ``kind`` of
+    which kind that event is. Both are None where the runs are bit-identical, or where no traced
+    event differs. ``equal`` counts by table the events before, which are the same in both.
+    """
+
+    sides: tuple[RunSide, RunSide]
+    set_up: Sequence[DifferingValue]
+    time_ns: int | None = None
+    kind: Kind | None = None
+    differing: Sequence[DifferingValue] = ()
+    equal: Mapping[str, int] | None = None
+
+    @property
+    def identical(self) -> bool:
+        """Whether the runs are bit-identical."""
+        return self.sides[0].digest == self.sides[1].digest
