@@ -16,6 +16,7 @@ from web.api import details, document_route, papers, runs
 from web.api import experiments as api_experiments
 from web.api.curves import curves
 from web.charts import cells
+from web.contract.problem import Error, Problem
 from web.html import formats
 from web.http import reader, security
 from web.http.cache import CACHE, Cache
@@ -92,7 +93,8 @@ def _http_error(error: HTTPException) -> Response:
 def answer_error(status: int, title: str, message: str) -> Response:
     """Return an error as JSON below /api/, and as a page anywhere else."""
     if request.path.startswith("/api/"):
-        response = jsonify(error={"status": status, "title": title, "message": message})
+        error = Error.model_construct(status=status, title=title, message=message)
+        response = jsonify(Problem.model_construct(error=error).document())
     else:
         response = make_response(
             render_template(

@@ -50,7 +50,7 @@ from orchestrator.recording.model import RECEIVER, SENDER
 from orchestrator.recording.trace import TABLES
 from orchestrator.units import listed
 from results import DEFAULT_DB
-from results.documents import run_document
+from results.documents import run_document, trace_document
 from results.experiment.experiments import Experiment, find
 from results.experiment.experiments import experiments as experiments_of
 from results.experiment.model import QuantileSummary
@@ -249,9 +249,9 @@ class Results:
     def traces(self, run: str) -> pd.DataFrame:
         """Return a row for each trace of a run: what ``zoom`` has kept, oldest first."""
         heads = self._store.traces(self._store.resolve(run))
-        return pd.DataFrame([{**head.document(), **head.rows} for head in heads]).drop(
-            columns="rows", errors="ignore"
-        )
+        return pd.DataFrame(
+            [{**trace_document.trace(head).document(), **head.rows} for head in heads]
+        ).drop(columns="rows", errors="ignore")
 
     def trace(self, run: str, table: str, number: int | None = None) -> pd.DataFrame:
         """Return a table of a trace of a run: ``acks``, ``events``, ``links``, ``drops``, ...

@@ -47,15 +47,6 @@ class CrateComparison:
         """0 when all runs are bit-identical, else 1."""
         return 0 if self.bit_identical == len(self.compared) else RunError.exit_status
 
-    def document(self) -> dict[str, object]:
-        """Return the JSON contract."""
-        return {
-            "path": str(self.path),
-            "runs": len(self.compared),
-            "bit_identical": self.bit_identical,
-            "compared": [dict(vars(run)) for run in self.compared],
-        }
-
 
 @dataclass(frozen=True)
 class PlannedCrate:

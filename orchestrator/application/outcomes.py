@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
+from results.contract import outcomes as contract
 from results.contract.base import SCHEMA
 from results.documents import run_document
 
@@ -45,21 +46,9 @@ class ScenarioOutcome:
         """Return the outcome as that of one file of several."""
         return replace(self, file=file, error=error)
 
-    def document(self) -> dict[str, object]:
+    def document(self) -> dict[str, Any]:
         """Return the JSON contract."""
-        document: dict[str, object] = {
-            "schema": SCHEMA,
-            "experiment": self.experiment,
-            "scenario": self.scenario,
-            "runs": [run_document.whole(run).document() for run in self.runs],
-        }
-        if self.expectations is not None:
-            document["expectations"] = [expectation.document() for expectation in self.expectations]
-        if self.crate is not None:
-            document["crate"] = self.crate.document()
-        if self.file is not None:
-            document |= {"file": str(self.file), "exit_status": self.status, "error": self.error}
-        return document
+        return _outcome(self).document()
 
 
 @dataclass(frozen=True)
@@ -75,12 +64,54 @@ class SuiteResult:
     suite: bool = False
 
     @property
-    def document(self) -> dict[str, object]:
+    def document(self) -> dict[str, Any]:
         """The JSON document of ``run``."""
         if not self.suite:
             return self.outcomes[0].document()
-        return {
-            "schema": SCHEMA,
-            "exit_status": self.status,
-            "scenarios": [outcome.document() for outcome in self.outcomes],
-        }
+        return contract.Suite.model_construct(
+            schema_=SCHEMA,
+            exit_status=self.status,
+            scenarios=[_outcome(outcome) for outcome in self.outcomes],
+        ).document()
+
+
+def _outcome(made: ScenarioOutcome) -> contract.Outcome:
+    """Return an outcome with the keys that this one has."""
+    outcome = contract.Outcome.model_construct(
+        schema_=SCHEMA,
+        experiment=made.experiment,
+        scenario=made.scenario,
+        runs=[run_document.whole(run) for run in made.runs],
+    )
+    if made.expectations is not None:
+        outcome.expectations = [_expectation(result) for result in made.expectations]
+    if made.crate is not None:
+        outcome.crate = _crate(made.crate)
+    if made.file is not None:
+        outcome.file, outcome.exit_status, outcome.error = str(made.file), made.status, made.error
+    return outcome
+
+
+def _expectation(result: ExpectationResult) -> contract.Expectation:
+    return contract.Expectation.model_construct(
+        expectation=result.expectation,
+        metric=result.metric,
+        flow=result.flow,
+        variant=dict(result.variant),
+        over=result.over,
+        mean=result.mean,
+        low=result.low,
+        high=result.high,
+        n=result.n,
+        met=result.met,
+        reason=result.reason,
+    )
+
+
+def _crate(comparison: CrateComparison) -> contract.Crate:
+    return contract.Crate.model_construct(
+        path=str(comparison.path),
+        runs=len(comparison.compared),
+        bit_identical=comparison.bit_identical,
+        compared=[contract.CrateRun.model_construct(**vars(run)) for run in comparison.compared],
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.application import stored_plans
 from orchestrator.application.events import Listener, notices
@@ -16,7 +16,9 @@ from orchestrator.protocol.reports.trace_records import PORTS_END, WANTED
 from orchestrator.recording.trace import Capture, Trace
 from orchestrator.suggestions import suggest
 from orchestrator.units import listed
+from results.contract import traces as contract
 from results.contract.base import SCHEMA
+from results.documents import trace_document
 from results.store.store import Store
 
 if TYPE_CHECKING:
@@ -46,19 +48,16 @@ class ZoomResult:
         """The exit status: 1 when the digests differ."""
         return 1 if self.head is None else 0
 
-    def document(self) -> dict[str, object]:
+    def document(self) -> dict[str, Any]:
         """Return the JSON contract."""
-        document: dict[str, object] = {
-            "schema": SCHEMA,
-            "run": self.run_id,
-            "bit_identical": self.head is not None,
-            "digest": self.digest,
-            "stored_digest": self.stored_digest,
-            "trace": None,
-        }
-        if self.head is not None:
-            document["trace"] = self.head.document()
-        return document
+        return contract.Zoom.model_construct(
+            schema_=SCHEMA,
+            run=self.run_id,
+            bit_identical=self.head is not None,
+            digest=self.digest,
+            stored_digest=self.stored_digest,
+            trace=None if self.head is None else trace_document.trace(self.head),
+        ).document()
 
 
 @dataclass(frozen=True)

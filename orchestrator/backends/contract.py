@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 from guest.build_steps import Progress
 from orchestrator.compile.bounds import Bounds
@@ -67,6 +67,13 @@ class Examination:
     def ready(self) -> bool:
         """Whether a run could start."""
         return not self.absent and all(finding.ok for finding in self.findings)
+
+    @property
+    def state(self) -> Literal["not set up here", "ready", "not ready"]:
+        """Whether a run could start, in words."""
+        if self.absent:
+            return "not set up here"
+        return "ready" if self.ready else "not ready"
 
 
 @dataclass(frozen=True)

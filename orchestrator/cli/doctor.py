@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,11 +13,12 @@ from orchestrator.cli.options import completion, shared
 from orchestrator.cli.render import terminal
 from orchestrator.errors import MachineError, StoreError, UsageError
 from orchestrator.execution import doctor
+from results.documents import integrity_document
 from results.store.parts import integrity
 from results.wording import quantities
 
 if TYPE_CHECKING:
-    from orchestrator.backends.contract import Examination, Finding
+    from orchestrator.backends.contract import Finding
 
 
 @click.command()
@@ -51,19 +51,13 @@ def command(backend: str | None, store: bool, db: Path, as_json: bool) -> int:
         backends.require_known(backend)
     diagnosis = doctor.diagnose(db, backend)
     if as_json:
-        by_backend = [*((name, each.findings) for name, each in diagnosis.backends.items())]
-        findings = [
-            {"backend": name, **asdict(finding)}
-            for name, group in [*by_backend, ("", diagnosis.common)]
-            for finding in group
-        ]
-        states = {name: _state(each) for name, each in diagnosis.backends.items()}
-        terminal.print_json({"ok": diagnosis.ok, "backends": states, "findings": findings})
+        terminal.print_json(diagnosis.document())
     else:
-        for name, each in diagnosis.backends.items():
-            terminal.line(f"{name}: {_state(each)}{each.absent and f': {each.absent}'}")
-            if not each.absent:
-                _show(each.findings)
+        for name, examined in diagnosis.backends.items():
+            reason = examined.absent and f": {examined.absent}"
+            terminal.line(f"{name}: {examined.state}{reason}")
+            if not examined.absent:
+                _show(examined.findings)
         terminal.line("all:")
         _show(diagnosis.common)
     return 0 if diagnosis.ok else MachineError.exit_status
@@ -73,16 +67,7 @@ def _examine_store(db: Path, as_json: bool) -> int:
     """Print the damage in a store, and return the exit status."""
     examination = integrity.examine(db)
     if as_json:
-        runs = [asdict(run) for run in examination.runs]
-        terminal.print_json(
-            {
-                "ok": examination.ok,
-                "schema": examination.schema,
-                "problems": examination.problems,
-                "counts": examination.counts,
-                "runs": runs,
-            }
-        )
+        terminal.print_json(integrity_document.document(examination))
         return 0 if examination.ok else StoreError.exit_status
     terminal.line(
         f"{db}: schema {examination.schema}, {quantities.plural(len(examination.runs), 'run')}"
@@ -96,12 +81,6 @@ def _examine_store(db: Path, as_json: bool) -> int:
     if not examination.ok:
         terminal.line("fix: restore a copy of the file, or run the damaged runs again", err=True)
     return 0 if examination.ok else StoreError.exit_status
-
-
-def _state(examined: Examination) -> str:
-    if examined.absent:
-        return "not set up here"
-    return "ready" if examined.ready else "not ready"
 
 
 def _show(findings: Iterable[Finding]) -> None:

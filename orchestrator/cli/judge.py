@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +14,7 @@ from orchestrator.cli.render.run_events import RunEvents
 from results.wording.check_words import outcome_words
 
 if TYPE_CHECKING:
-    from orchestrator.application.stored.judge import NotJudged
-    from orchestrator.execution.judging import CheckChange, Rejudgement
+    from orchestrator.execution.judging import Rejudgement
     from orchestrator.recording.model import Check
 
 
@@ -36,7 +34,7 @@ def command(runs: tuple[str, ...], every: bool, db: Path, as_json: bool) -> int:
     with RunEvents(quiet=False) as listener:
         result = judge(JudgeRequest(runs, every), db, listener)
     if as_json:
-        terminal.print_json(_document(result.judged, [*result.refused, *result.damaged]))
+        terminal.print_json(result.document())
     else:
         for judged in result.judged:
             _print(judged)
@@ -70,32 +68,3 @@ def _words(check: Check | None) -> str:
     state = outcome_words(check.ok, check.measured)
     values = f"expected {check.expected}, measured {check.measured}, tolerance {check.tolerance}"
     return f"{state} ({values}{f'; {check.detail}' if check.detail else ''})"
-
-
-def _document(judged: Sequence[Rejudgement], refused: Sequence[NotJudged]) -> dict[str, object]:
-    """Return the JSON contract: the judged runs first."""
-    runs: list[dict[str, object]] = [
-        {
-            "id": judged_run.run_id,
-            "same": judged_run.same,
-            "verdict": judged_run.new.verdict,
-            "checks_version": judged_run.new.checks_version,
-            "earlier": {
-                "verdict": judged_run.old.verdict,
-                "checks_version": judged_run.old.checks_version,
-            },
-            "changes": [_change(change) for change in judged_run.changes],
-            "error": None,
-        }
-        for judged_run in judged
-    ]
-    runs += [{"id": run.run_id, "error": run.reason} for run in refused]
-    return {"schema": 1, "runs": runs}
-
-
-def _change(change: CheckChange) -> dict[str, object]:
-    return {
-        "check": change.name,
-        "old": None if change.old is None else vars(change.old),
-        "new": None if change.new is None else vars(change.new),
-    }

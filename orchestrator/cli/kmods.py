@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +15,6 @@ from orchestrator.cli.render.run_progress import LiveProgress
 from orchestrator.cli.render.status_line import StatusLine
 from orchestrator.errors import RunError, UsageError
 from orchestrator.execution import module_check
-from orchestrator.execution.module_check import ABOUT
 from orchestrator.suggestions import suggest
 from results.wording import quantities
 
@@ -57,7 +55,7 @@ def check(modules: tuple[str, ...], as_json: bool) -> int:
         line.show("checking the modules in the guest's kernel")
         checked = module_check.check(kernel, names, lambda planned: LiveProgress(planned, line))
     if as_json:
-        terminal.print_json({"modules": [_document(module) for module in checked]})
+        terminal.print_json(module_check.document(checked))
     else:
         _print(checked)
     return 0 if all(module.ok for module in checked) else RunError.exit_status
@@ -71,17 +69,6 @@ def _known(modules: Sequence[str]) -> list[str]:
         hint = suggest(unknown[0], valid)
         raise UsageError(f"there is no module `{unknown[0]}`{hint}; available: {', '.join(valid)}")
     return list(dict.fromkeys(modules)) or valid
-
-
-def _document(checked: ModuleCheckResult) -> dict[str, object]:
-    """Return all results of a module, JSON-ready."""
-    return {
-        "module": checked.module,
-        "ok": checked.ok,
-        **{about: checked.holds(about) for about in ABOUT},
-        **asdict(checked.driven),
-        "answers": [{**asdict(answer), "ok": answer.ok} for answer in checked.answers],
-    }
 
 
 def _print(rows: Sequence[ModuleCheckResult]) -> None:

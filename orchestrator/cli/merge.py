@@ -38,14 +38,7 @@ def command(stores: tuple[Path, ...], as_json: bool, db: Path) -> int:
     with RunEvents(quiet=False) as listener:
         merged = merge(stores, db, listener)
     if as_json:
-        terminal.print_json(
-            {
-                "schema": 1,
-                "stores": [
-                    {**vars(source), "source": str(source.source)} for source in merged.sources
-                ],
-            }
-        )
+        terminal.print_json(merged.document())
     else:
         _print(merged.sources)
     for run in merged.refused:

@@ -17,7 +17,7 @@ from orchestrator.cli.render import terminal
 from orchestrator.cli.render.claims import ablation_text, claim_text, digest_text
 from orchestrator.cli.render.run_events import RunEvents
 from orchestrator.errors import UsageError
-from orchestrator.reproduction import ablations, claim_files
+from orchestrator.reproduction import ablations, claim_files, claim_plan
 from orchestrator.reproduction.reproduce import ReproductionRequest, prepare, reproduce
 from results.claims import claim_folders
 
@@ -120,8 +120,7 @@ def command(
     if only_plan:
         planned = prepared.plan(db)
         if as_json:
-            documents = [experiment.document() for experiment in planned]
-            terminal.print_json({"schema": 1, "experiments": documents})
+            terminal.print_json(claim_plan.document(planned))
         else:
             claim_text.show_plan(planned)
             ablation_text.show_absence(prepared)

@@ -9,10 +9,12 @@ import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from orchestrator import backends
 from orchestrator.backends.contract import Examination, Finding
 from orchestrator.errors import StoreError
+from results.contract import housekeeping as contract
 from results.schema import database
 
 STORE_BYTES = 100 * 1000**2
@@ -43,6 +45,19 @@ class Diagnosis:
         default = self.backends.get(backends.DEFAULT)
         whole = default is None or default.ready or bool(default.absent)
         return ready and whole and all(finding.ok for finding in self.common)
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON contract of ``doctor``."""
+        by_backend = [(name, examined.findings) for name, examined in self.backends.items()]
+        return contract.Diagnosis.model_construct(
+            ok=self.ok,
+            backends={name: examined.state for name, examined in self.backends.items()},
+            findings=[
+                contract.Finding.model_construct(None, backend=name, **vars(finding))
+                for name, findings in [*by_backend, ("", self.common)]
+                for finding in findings
+            ],
+        ).document()
 
 
 def diagnose(db: Path, only: str | None = None) -> Diagnosis:

@@ -23,6 +23,7 @@ from orchestrator.files.temporary import temporary_folder
 from orchestrator.planning.plan import Plan, plan
 from orchestrator.protocol.examination import ModuleAnswer, ModuleCheck, Observed, ParameterCheck
 from orchestrator.scenario.loader import load_values
+from results.contract import modules as contract
 from results.runs import result
 from results.store.store import Store
 
@@ -131,6 +132,33 @@ class ModuleCheckResult:
     def ok(self) -> bool:
         """Whether there is no problem."""
         return not self.faults
+
+
+def document(checked: Sequence[ModuleCheckResult]) -> dict[str, Any]:
+    """Return the JSON contract of ``kmods check``."""
+    return contract.CheckedModules.model_construct(
+        modules=[_module(module) for module in checked]
+    ).document()
+
+
+def _module(checked: ModuleCheckResult) -> contract.CheckedModule:
+    driven = checked.driven
+    return contract.CheckedModule.model_construct(
+        module=checked.module,
+        ok=checked.ok,
+        loads=checked.holds("loads"),
+        parameters=checked.holds("parameters"),
+        refuses=checked.holds("refuses"),
+        unloads=checked.holds("unloads"),
+        status=driven.status,
+        verdict=driven.verdict,
+        utilisation=driven.utilisation,
+        error=driven.error,
+        answers=[
+            contract.CaseResult.model_construct(None, **vars(answer), ok=answer.ok)
+            for answer in checked.answers
+        ],
+    )
 
 
 def check(

@@ -1,13 +1,13 @@
 """Describes a plan for people and other programs.
 
-The descriptions have the keys of the JSON of ``plan`` as fields, in their order, and encode them.
+The fields have the names of the JSON of ``plan``, which ``plan_document`` makes of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Self
 
 from orchestrator.errors import Fault
 from orchestrator.kinds.traffic import Transport
@@ -23,9 +23,6 @@ from orchestrator.repetitions import RepetitionRule
 from orchestrator.scenario.variants.matrix import VariantCounts
 from results.matrix.axes import Axis, axes
 from results.records.model import RunEvent
-
-SCHEMA = 1
-"""Version of the JSON of ``plan``; new keys do not change it."""
 
 
 @dataclass(frozen=True)
@@ -124,19 +121,6 @@ class RunDescription:
     policers: Sequence[PolicerDescription]
     capture: CaptureDescription | None
 
-    def document(self) -> dict[str, Any]:
-        """Return what the JSON of ``plan`` has of it."""
-        return {
-            **vars(self),
-            "estimated_from": self.estimated_from.origin,
-            "flows": [vars(flow) for flow in self.flows],
-            "events": [{"time_s": event.time_s, **event.requested} for event in self.events],
-            "bottlenecks": [vars(bottleneck) for bottleneck in self.bottlenecks],
-            "chosen_losses": [vars(losses) for losses in self.chosen_losses],
-            "policers": [vars(policer) for policer in self.policers],
-            "capture": None if self.capture is None else vars(self.capture),
-        }
-
 
 @dataclass(frozen=True)
 class PlanWarning:
@@ -164,19 +148,6 @@ class PlanDescription:
     estimated_disk_bytes: int
     runs: Sequence[RunDescription] = field(repr=False)
     warnings: Sequence[PlanWarning]
-
-    def document(self) -> dict[str, Any]:
-        """Return the JSON contract of ``plan``."""
-        rule = self.repetition_rule
-        return {
-            "schema": SCHEMA,
-            **vars(self),
-            "repetition_rule": None if rule is None else vars(rule),
-            "matrix": None if self.matrix is None else vars(self.matrix),
-            "axes": [axis.document() for axis in self.axes],
-            "runs": [run.document() for run in self.runs],
-            "warnings": [vars(warning) for warning in self.warnings],
-        }
 
 
 @dataclass(frozen=True)

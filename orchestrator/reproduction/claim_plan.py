@@ -1,17 +1,4 @@
-"""What testing statements would cost: the runs at first, those that are missing, and the most.
-
-The JSON contract of a plan (``--plan``)::
-
-    {"schema": 1, "experiments": [
-       {"paper", "experiment", "ablation": null or NAME, "scenario", "variants", "least", "most",
-        "minutes_least", "minutes_most", "missing", "minutes_missing",
-        "estimated_from": null or {"source", "runs"}}]}
-
-``least`` and ``most`` are repetitions of each variant: those made at first, and those that
-open rows may ask for. Of the first, ``missing`` counts the runs that are not stored.
-``estimated_from`` is as in ``plan --json``: that of the least certain estimate of the variants, and
-null if no variant is needed.
-"""
+"""What testing statements would cost: the runs at first, those that are missing, and the most."""
 
 from __future__ import annotations
 
@@ -21,8 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.application import estimates
+from orchestrator.planning import plan_document
 from orchestrator.planning.costs.learning import least_certain
 from orchestrator.reproduction import claim_runs
+from results.claims import contract
+from results.contract.base import SCHEMA
 
 if TYPE_CHECKING:
     from orchestrator.planning.costs.learning import Estimate, Estimator
@@ -30,9 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PlannedExperiment:
-    """The runs of an experiment of a claim, and what they would cost; the module says what each is.
+    """The runs of an experiment of a claim, and what they would cost.
 
-    ``ablation`` is None for what the claim itself needs.
+    ``ablation`` is None for what the claim itself needs. ``least`` and ``most`` are repetitions of
+    each variant: those made at first, and those that open rows may ask for. Of the first,
+    ``missing`` counts the runs that are not stored. ``estimate`` is the least certain one of the
+    variants, None if no variant is needed.
     """
 
     paper: str
@@ -48,13 +41,30 @@ class PlannedExperiment:
     minutes_missing: float
     estimate: Estimate | None
 
-    def document(self) -> dict[str, Any]:
-        """Return the JSON contract."""
-        document = {name: value for name, value in vars(self).items() if name != "estimate"}
-        return {
-            **document,
-            "estimated_from": None if self.estimate is None else self.estimate.origin,
-        }
+
+def document(experiments: Iterable[PlannedExperiment]) -> dict[str, Any]:
+    """Return the JSON contract of a plan (``--plan``)."""
+    return contract.ReproductionPlan.model_construct(
+        schema_=SCHEMA, experiments=[_experiment(experiment) for experiment in experiments]
+    ).document()
+
+
+def _experiment(planned: PlannedExperiment) -> contract.PlannedExperiment:
+    estimate = planned.estimate
+    return contract.PlannedExperiment.model_construct(
+        paper=planned.paper,
+        experiment=planned.experiment,
+        ablation=planned.ablation,
+        scenario=planned.scenario,
+        variants=planned.variants,
+        least=planned.least,
+        most=planned.most,
+        minutes_least=planned.minutes_least,
+        minutes_most=planned.minutes_most,
+        missing=planned.missing,
+        minutes_missing=planned.minutes_missing,
+        estimated_from=None if estimate is None else plan_document.origin(estimate),
+    )
 
 
 def planned(

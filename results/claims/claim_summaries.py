@@ -15,9 +15,10 @@ from pathlib import Path
 from orchestrator.errors import UsageError
 from results.claims import record
 from results.claims.judged_statements import JudgedRow, RowValues
-from results.claims.record import CAUSES, SCHEMA, Record
+from results.claims.record import CAUSES, Record
 from results.claims.stated.model import LENGTHS, Design, Length, Statement
 from results.claims.stated.rows import rows_of_any_length
+from results.contract.base import SCHEMA
 from results.experiment.left_out import LeftOut
 
 

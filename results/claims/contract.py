@@ -1,11 +1,11 @@
-"""The papers' claims as the JSON of ``reproduce`` and of the API have them.
+"""The papers' claims as the JSON of ``reproduce``, its summaries and the API have them.
 
 Values are in the unit of their statement.
 """
 
 from __future__ import annotations
 
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from pydantic import Field
 
@@ -13,6 +13,7 @@ from results.claims.judge import NOT_YET, RowVerdict, Verdict
 from results.claims.stated.model import Length
 from results.contract.base import Number, ResponseModel, Versioned
 from results.contract.experiments import LeftOut
+from results.contract.plans import EstimateOrigin
 
 State = Literal[
     "holds", "mostly holds", "mixed", "mostly does not hold", "does not hold", "open",
@@ -179,3 +180,65 @@ class Reproduction(Versioned):
     statements: list[ReproducedStatement]
     ablations: list[AblationResult]
     digests: list[ComparedDigests]
+
+
+class PlannedExperiment(ResponseModel):
+    """The runs of an experiment of a claim, and what they would cost."""
+
+    paper: str
+    experiment: str
+    ablation: str | None = Field(description="null: what the claim itself needs")
+    scenario: str
+    variants: int
+    least: int = Field(description="repetitions of each variant that are made at first")
+    most: int = Field(description="repetitions that open rows may ask for")
+    minutes_least: float
+    minutes_most: float
+    missing: int = Field(description="of the first runs those that are not stored")
+    minutes_missing: float
+    estimated_from: EstimateOrigin | None = Field(
+        description="of the least certain variant; null: no variant is needed"
+    )
+
+
+class ReproductionPlan(Versioned):
+    """What runs would cost, as ``orchestrator reproduce --plan --json`` prints it."""
+
+    experiments: list[PlannedExperiment]
+
+
+class MeasuredRow(ResponseModel):
+    """The values of a row, in the unit of its statement."""
+
+    label: str
+    values: list[float] = Field(description="in the order of the repetitions")
+    least: int = Field(description="repetitions that were made at first")
+    unfaithful: int = Field(description="number of runs that do not count, as of the next two")
+    failed: int
+    identical: int
+    places: int = Field(
+        default=1,
+        description="number of places of which the largest, least or mean was taken, if not 1",
+    )
+
+
+class Measured(Versioned):
+    """What was measured of a claim, as `orchestrator reproduce --write` keeps it."""
+
+    paper: str
+    claim: str
+    statement: str | None = Field(default=None, description="id if it is of a single statement")
+    length: Length
+    ablation: str | None = Field(default=None)
+    kernel: Any = Field(description="release; several if runs differ")
+    linux_sha256: Any = Field(description="of the kernel's source; several if runs differ")
+    modules: dict[str, str] = Field(description="SHA-256 of each kernel module by name")
+    link_model: Any
+    digest_version: Any
+    sandboxed: bool
+    experiments: dict[str, list[Any]] = Field(description="scenario and overrides by name")
+    statements: dict[str, list[MeasuredRow]] = Field(description="values of each row by id")
+    runs: list[list[Any]] = Field(
+        description="of each run the scenario's name, variant, repetition, seed, verdict, digest "
+        "and, in newer summaries, the experiment's name"
+    )

@@ -1,13 +1,6 @@
 """Summaries of what was measured of a claim: values, runs and hashes, as JSON without samples.
 
-::
-
-    {"schema": 1, "paper", "claim", "statement", "length", "ablation": null or NAME, "kernel",
-     "linux_sha256", "modules": {NAME: sha256}, "link_model", "digest_version",
-     "sandboxed", "experiments": {NAME: [SCENARIO, [OVERRIDE]]},
-     "statements": {ID: [{"label", "values", "least", "unfaithful", "failed", "identical",
-      "places"}]},
-     "runs": [[SCENARIO NAME, VARIANT, REPETITION, SEED, VERDICT, DIGEST, NAME]]}
+``results.claims.contract.Measured`` is the document.
 
 ``statement`` is the id of a single statement; a summary of a whole claim does not have it. Values
 are in the unit of their statement, in the order of the repetitions. ``places`` is the number of
@@ -24,13 +17,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
+from results.claims import contract
 from results.claims.judged_statements import JudgedStatement, RowValues
 from results.claims.stated.model import Design, Length
 from results.claims.values import UsedRun
+from results.contract.base import SCHEMA
 from results.experiment.left_out import LeftOut
 from results.records.model import Variant
-
-SCHEMA = 1
 
 CAUSES = "causes"
 """Folder, beside the summaries of claims, of those of ablations."""
@@ -88,49 +81,51 @@ class Record:
         """The kernel's release, or those of all runs where they differ."""
         return ", ".join(self.kernels)
 
+    @property
+    def kernel_as_json(self) -> str | list[str]:
+        """The kernel's release, as JSON has it: a list where those of runs differ."""
+        return _alone(self.kernels)
+
     def document(self) -> dict[str, Any]:
         """Return the summary, JSON-ready."""
-        return {
-            **self._head(),
-            "statements": {
-                name: [_row(label, values) for label, values in made.items()]
-                for name, made in self.statements.items()
-            },
-            "runs": [_run(run) for run in self.runs],
-        }
-
-    def _head(self) -> dict[str, Any]:
-        return {
-            "schema": SCHEMA,
-            "paper": self.paper,
-            "claim": self.claim,
-            **({"statement": self.statement} if self.statement is not None else {}),
-            "length": self.length,
-            "ablation": self.ablation,
-            "kernel": _alone(self.kernels),
-            "linux_sha256": _alone(self.linux_sha256),
-            "modules": dict(self.modules),
-            "link_model": _alone(self.link_models),
-            "digest_version": _alone(self.digest_versions),
-            "sandboxed": self.sandboxed,
-            "experiments": {
+        summary = contract.Measured.model_construct(
+            schema_=SCHEMA,
+            paper=self.paper,
+            claim=self.claim,
+            length=self.length,
+            ablation=self.ablation,
+            kernel=self.kernel_as_json,
+            linux_sha256=_alone(self.linux_sha256),
+            modules=dict(self.modules),
+            link_model=_alone(self.link_models),
+            digest_version=_alone(self.digest_versions),
+            sandboxed=self.sandboxed,
+            experiments={
                 name: [scenario, list(overrides)]
                 for name, (scenario, overrides) in self.experiments.items()
             },
-        }
+            statements={
+                name: [_row(label, values) for label, values in made.items()]
+                for name, made in self.statements.items()
+            },
+            runs=[_run(run) for run in self.runs],
+        )
+        if self.statement is not None:
+            summary.statement = self.statement
+        return summary.document()
 
     def text(self) -> str:
         """Return the file of the summary: a line for each row and run, so that changes are seen."""
-        lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in self._head().items()]
+        head = self.document()
+        statements, runs = head.pop("statements"), head.pop("runs")
+        lines = [f" {json.dumps(key)}: {json.dumps(value)}," for key, value in head.items()]
         lines.append(' "statements": {')
-        for number, (name, made) in enumerate(self.statements.items()):
+        for number, (name, rows) in enumerate(statements.items()):
             lines.append(f"  {json.dumps(name)}: [")
-            lines += _list(
-                [json.dumps(_row(label, values)) for label, values in made.items()], "   "
-            )
-            lines.append("  ]," if number + 1 < len(self.statements) else "  ]")
+            lines += _list([json.dumps(row) for row in rows], "   ")
+            lines.append("  ]," if number + 1 < len(statements) else "  ]")
         lines += [" },", ' "runs": [']
-        lines += _list([json.dumps(_run(run)) for run in self.runs], "  ")
+        lines += _list([json.dumps(run) for run in runs], "  ")
         return "\n".join(["{", *lines, " ]", "}", ""])
 
 
@@ -236,14 +231,19 @@ def _values(row: Mapping[str, Any]) -> RowValues:
     return RowValues(row["values"], row["least"], left_out, places=row.get("places", 1))
 
 
-def _row(label: str, values: RowValues) -> dict[str, Any]:
-    return {
-        "label": label,
-        "values": list(values.values),
-        "least": values.least,
-        **values.left_out.numbers,
-        **({"places": values.places} if values.places != 1 else {}),
-    }
+def _row(label: str, values: RowValues) -> contract.MeasuredRow:
+    left_out = values.left_out
+    row = contract.MeasuredRow.model_construct(
+        label=label,
+        values=list(values.values),
+        least=values.least,
+        unfaithful=left_out.unfaithful,
+        failed=left_out.failed,
+        identical=left_out.identical,
+    )
+    if values.places != 1:
+        row.places = values.places
+    return row
 
 
 def _run(run: RecordedRun) -> list[Any]:
@@ -267,7 +267,7 @@ def _distinct(values: Iterable[T]) -> list[T]:
     return list(dict.fromkeys(values))
 
 
-def _alone(values: Sequence[Any]) -> Any:
+def _alone(values: Sequence[T]) -> T | list[T]:
     """Return the only value; a list where there are several, or none."""
     return values[0] if len(values) == 1 else list(values)
 

@@ -1,7 +1,7 @@
-"""The JSON documents as models, which the OpenAPI document is made of.
+"""The JSON documents as models: what makes them, and what the OpenAPI document is made of.
 
-Those of runs, summaries, comparisons and experiments are made by them, and those of claims by
-:mod:`results.claims.contract`.
+Those of claims are in :mod:`results.claims.contract`, and those that only the API has in
+:mod:`web.contract`.
 
 A model is made by ``model_construct``, whose arguments mypy checks: what is shown was checked when
 it was stored. ``document()`` returns the JSON object. Tests compare what is answered with the

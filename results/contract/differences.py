@@ -38,7 +38,7 @@ class PartingRun(ResponseModel):
     next: list[PartingEvent] = Field(description="the next ten events")
 
 
-class Difference(Versioned):
+class RunDifference(Versioned):
     """The first difference of two runs, as `orchestrator diff --json` prints it."""
 
     identical: bool = Field(description="whether the runs are bit-identical")

@@ -9,8 +9,7 @@ from results.contract import experiments as contract
 from results.contract.base import SCHEMA
 from results.experiment import overview
 from results.experiment.experiments import Experiment
-from results.experiment.summary_document import axis_sets
-from results.matrix.axes import Axis
+from results.matrix import axis_document
 
 
 def list_document(experiments: Iterable[Experiment]) -> dict[str, Any]:
@@ -30,7 +29,7 @@ def fields(experiment: Experiment) -> dict[str, Any]:
     return {
         "name": experiment.name,
         "identity": experiment.identity,
-        "axes": [_axis(axis) for axis in experiment.axes()],
+        "axes": [axis_document.listed_axis(axis) for axis in experiment.axes()],
         "variants": len(experiment.variants()),
         "runs": len(rows),
         "failed": sum(row.failed for row in experiment.standing()),
@@ -56,14 +55,4 @@ def grid(experiment: Experiment) -> contract.Grid:
             ]
             for line in runs.lines
         ],
-    )
-
-
-def _axis(axis: Axis) -> contract.ListedAxis:
-    return contract.ListedAxis.model_construct(
-        path=axis.path,
-        paths=list(axis.paths),
-        label=axis.label,
-        values=list(axis.values),
-        sets=axis_sets(axis),
     )

@@ -199,12 +199,6 @@ class ExpectationResult:
         """Whether the variant meets it."""
         return self.reason is None
 
-    def document(self) -> dict[str, object]:
-        """Return the JSON contract."""
-        values = {**vars(self), "variant": dict(self.variant)}
-        reason = values.pop("reason")
-        return {**values, "met": self.met, "reason": reason}
-
 
 def evaluate(
     store: Store, experiment: Experiment, expectations: Sequence[Expectation]

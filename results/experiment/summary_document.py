@@ -30,7 +30,7 @@ from __future__ import annotations
 from typing import Any
 
 from results.contract import experiments as contract
-from results.contract.base import SCHEMA, Variant
+from results.contract.base import SCHEMA
 from results.experiment.left_out import LeftOut
 from results.experiment.model import (
     Comparison,
@@ -40,7 +40,7 @@ from results.experiment.model import (
     Summary,
     SummaryRow,
 )
-from results.matrix.axes import Axis
+from results.matrix import axis_document
 from results.statistics.bootstrap import Quantile
 
 
@@ -51,31 +51,12 @@ def document(summary: Summary) -> dict[str, Any]:
         experiment=summary.experiment,
         identity=summary.identity,
         window=summary.window,
-        axes=[_axis(axis) for axis in summary.axes],
+        axes=[axis_document.axis(axis) for axis in summary.axes],
         without_values=list(summary.without_values),
         rows=[_row(row) for row in summary.rows],
         differences=[_difference(difference) for difference in summary.differences],
         crossings=[_crossing(crossing) for crossing in summary.crossings],
     ).document()
-
-
-def _axis(axis: Axis) -> contract.Axis:
-    return contract.Axis.model_construct(
-        path=axis.path,
-        paths=list(axis.paths),
-        label=axis.label,
-        unit=axis.unit,
-        values=list(axis.values),
-        numbers=None if axis.numbers is None else list(axis.numbers),
-        sets=axis_sets(axis),
-    )
-
-
-def axis_sets(axis: Axis) -> dict[str, Variant] | None:
-    """Return what each named value of an axis sets, None of an axis without names."""
-    if axis.sets is None:
-        return None
-    return {name: dict(there) for name, there in axis.sets.items()}
 
 
 def _row(row: SummaryRow) -> contract.SummaryRow:

@@ -55,18 +55,6 @@ class Axis:
             return [self.path]
         return list(dict.fromkeys(path for values in self.sets.values() for path in values))
 
-    def document(self) -> dict[str, Any]:
-        """Return the axis, JSON-ready."""
-        return {
-            "path": self.path,
-            "paths": self.paths,
-            "label": self.label,
-            "unit": self.unit,
-            "values": list(self.values),
-            "numbers": None if self.numbers is None else list(self.numbers),
-            "sets": self.sets,
-        }
-
     def with_values(self, chosen: Sequence[Any]) -> Axis:
         """Return the axis with these of its values alone."""
         wanted = {key(value) for value in chosen}

@@ -13,6 +13,9 @@ import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from results.contract import live as contract
 
 MOST_BYTES = 256 * 1024
 """Limit of a file. One that would be larger is not written."""
@@ -60,13 +63,36 @@ class LiveRun:
     flows: Sequence[LiveFlow]
     queues: Sequence[LiveQueue]
 
-    def document(self) -> dict[str, object]:
-        """Return what the file has of it."""
-        return {
-            **vars(self),
-            "flows": [vars(flow) for flow in self.flows],
-            "queues": [vars(queue) for queue in self.queues],
-        }
+    def document(self) -> dict[str, Any]:
+        """Return what the file and the API have of it."""
+        return contract.State.model_construct(
+            phase=self.phase,
+            simulated_s=self.simulated_s,
+            duration_s=self.duration_s,
+            wall_s=self.wall_s,
+            speed=self.speed,
+            left_s=self.left_s,
+            problem=self.problem,
+            time_s=list(self.time_s),
+            flows=[_flow(flow) for flow in self.flows],
+            queues=[_queue(queue) for queue in self.queues],
+        ).document()
+
+
+def _flow(flow: LiveFlow) -> contract.RunningFlow:
+    return contract.RunningFlow.model_construct(
+        name=flow.name,
+        base_rtt_s=flow.base_rtt_s,
+        cwnd_segments=list(flow.cwnd_segments),
+        rtt_ms=list(flow.rtt_ms),
+        goodput_bps=list(flow.goodput_bps),
+    )
+
+
+def _queue(queue: LiveQueue) -> contract.RunningQueue:
+    return contract.RunningQueue.model_construct(
+        name=queue.name, backlog_packets=list(queue.backlog_packets)
+    )
 
 
 _SUFFIX = "-live"

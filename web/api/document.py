@@ -16,6 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_jso
 from pydantic_core import core_schema
 
 import orchestrator
+from results.claims.contract import Measured
 from results.contract import comparisons, experiments, runs
 from results.contract.base import ResponseModel
 from web.api.openapi import PREFIX, ApiAddress, ApiBlueprint
@@ -70,7 +71,7 @@ ANSWERS: dict[str, type[BaseModel]] = {
     "api_experiments.summary": experiments.Summary,
     "api_papers.listed": claims.Papers,
     "api_papers.paper": claims.OnePaper,
-    "api_papers.measured": claims.Measured,
+    "api_papers.measured": Measured,
     "document.openapi": Document,
 }
 """The answer of each address by the name of its endpoint."""

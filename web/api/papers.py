@@ -61,16 +61,15 @@ def paper(path: PaperAddress) -> Response:
     for claim, of in chosen.claims.items():
         made = measured.get((path.paper, claim))
         main = made.main(of.statements) if made is not None else None
-        record = main.record.document() if main is not None else {}
         answers.append(
             contract.Claim.model_construct(
                 None,
                 id=claim,
                 says=of.says,
                 **_verdict(by_claim[path.paper, claim]),
-                length=record.get("length"),
-                runs=len(record.get("runs", ())),
-                kernel=record.get("kernel"),
+                length=None if main is None else main.length,
+                runs=0 if main is None else len(main.record.runs),
+                kernel=None if main is None else main.record.kernel_as_json,
                 statements=[
                     _statement(path.paper, chosen, statement, made) for statement in of.statements
                 ],

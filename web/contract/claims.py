@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import Field
 
 from results.claims.contract import Agreement, ClaimRow, State, StatedStatement
@@ -62,25 +60,3 @@ class OnePaper(Versioned):
     paper: str
     title: str
     claims: list[Claim]
-
-
-class Measured(Versioned):
-    """What was measured of a claim, as `orchestrator reproduce --write` keeps it."""
-
-    paper: str
-    claim: str
-    statement: str | None = Field(default=None, description="id if it is of a single statement")
-    length: Length
-    ablation: str | None = Field(default=None)
-    kernel: Any = Field(description="release; several if runs differ")
-    linux_sha256: Any = Field(description="of the kernel's source; several if runs differ")
-    modules: dict[str, str] = Field(description="SHA-256 of each kernel module by name")
-    link_model: Any
-    digest_version: Any
-    sandboxed: bool
-    experiments: dict[str, list[Any]] = Field(description="scenario and overrides by name")
-    statements: dict[str, list[dict[str, Any]]] = Field(description="values of each row by id")
-    runs: list[list[Any]] = Field(
-        description="of each run the scenario's name, variant, repetition, seed, verdict, digest "
-        "and, in newer summaries, the experiment's name"
-    )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import Field
 
 from results.contract.base import Number, ResponseModel, Versioned
+from results.contract.live import State
 from results.records.model import Status
 from web.contract.series import Queue
 
@@ -68,40 +69,6 @@ class Network(Versioned):
     links: list[NetworkLink]
     flows: list[NetworkFlow]
     queues: list[Queue]
-
-
-class RunningFlow(ResponseModel):
-    """Curves of a flow so far."""
-
-    name: str
-    base_rtt_s: Number
-    cwnd_segments: list[Number]
-    rtt_ms: list[Number]
-    goodput_bps: list[Number]
-
-
-class RunningQueue(ResponseModel):
-    """The backlog of a bottleneck so far."""
-
-    name: str
-    backlog_packets: list[Number]
-
-
-class State(ResponseModel):
-    """What is known of a run in progress."""
-
-    model_config = ConfigDict(extra="allow")
-
-    phase: str = Field(description="what the test bed does")
-    simulated_s: float
-    duration_s: float
-    wall_s: float
-    speed: Number = Field(description="simulated seconds per second of wall time")
-    left_s: Number = Field(description="wall time until its end")
-    problem: str = Field(description="why there are no curves; empty: nothing")
-    time_s: list[float] = Field(description="ends of the bins of all curves")
-    flows: list[RunningFlow]
-    queues: list[RunningQueue]
 
 
 class Progress(Versioned):

@@ -9,6 +9,7 @@ from typing import Any
 
 from orchestrator.application import estimates
 from orchestrator.application.scenarios import drawable
+from orchestrator.planning import plan_document
 from orchestrator.planning.description import Plan, PlanDescription, PlanWarning
 from orchestrator.planning.plan import plan as plan_loaded
 from orchestrator.scenario import load
@@ -39,7 +40,7 @@ class PlannedScenario:
     @property
     def document(self) -> dict[str, Any]:
         """The JSON document of ``plan``."""
-        return self.description.document()
+        return plan_document.document(self.description)
 
     @property
     def warnings(self) -> Sequence[PlanWarning]:

@@ -12,6 +12,7 @@ from orchestrator.application.zoom import ZoomRequest, require_flows, zoom
 from orchestrator.errors import RunError, UsageError
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.trace import Capture
+from results.contract import traces as contract
 from results.contract.base import SCHEMA
 from results.store.store import Store
 from results.traces.causes import what_happened
@@ -58,32 +59,33 @@ class Explanation:
 
     def document(self) -> dict[str, Any]:
         """Return the JSON contract."""
-        return {
-            "schema": SCHEMA,
-            "run": self.run_id,
-            "trace": self.trace,
-            "from_ns": self.window_ns[0],
-            "to_ns": self.window_ns[1],
-            "flows": [
-                {
-                    "flow": name,
-                    "counts": dict(Counter(moment.kind for moment in found)),
-                    "moments": [_document(moment) for moment in found],
-                }
-                for name, found in self.flows.items()
-            ],
-        }
+        return contract.Explanation.model_construct(
+            schema_=SCHEMA,
+            run=self.run_id,
+            trace=self.trace,
+            from_ns=self.window_ns[0],
+            to_ns=self.window_ns[1],
+            flows=[_flow(name, moments) for name, moments in self.flows.items()],
+        ).document()
 
 
-def _document(moment: Moment) -> dict[str, Any]:
-    return {
-        "time_ns": moment.time_ns,
-        "until_ns": moment.until_ns,
-        "kind": moment.kind,
-        "text": moment.text,
-        "numbers": moment.numbers,
-        "evidence": moment.evidence,
-    }
+def _flow(name: str, moments: Sequence[Moment]) -> contract.ExplainedFlow:
+    return contract.ExplainedFlow.model_construct(
+        flow=name,
+        counts=dict(Counter(moment.kind for moment in moments)),
+        moments=[_moment(moment) for moment in moments],
+    )
+
+
+def _moment(moment: Moment) -> contract.Moment:
+    return contract.Moment.model_construct(
+        time_ns=moment.time_ns,
+        until_ns=moment.until_ns,
+        kind=moment.kind,
+        text=moment.text,
+        numbers=moment.numbers,
+        evidence=moment.evidence,
+    )
 
 
 def explain(request: ExplainRequest, settings: RunSettings, listener: Listener) -> Explanation:

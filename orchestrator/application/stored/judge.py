@@ -5,10 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from orchestrator.application.events import Listener, notices
 from orchestrator.errors import StoreError, Unfaithful, UsageError
-from orchestrator.execution.judging import CannotJudge, Rejudgement, judge_again
+from orchestrator.execution.judging import CannotJudge, CheckChange, Rejudgement, judge_again
+from results.contract import outcomes as contract
+from results.contract.base import SCHEMA
+from results.documents import run_document
 from results.store.store import Store
 
 
@@ -50,6 +54,42 @@ class JudgedAgain:
             return CannotJudge.exit_status
         unfaithful = any(rejudgement.new.verdict == "unfaithful" for rejudgement in self.judged)
         return Unfaithful.exit_status if unfaithful else 0
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON contract: the runs with a new judgement first."""
+        return contract.Judged.model_construct(
+            schema_=SCHEMA,
+            runs=[
+                *(_judged(rejudgement) for rejudgement in self.judged),
+                *(
+                    contract.JudgedRun.model_construct(id=run.run_id, error=run.reason)
+                    for run in (*self.refused, *self.damaged)
+                ),
+            ],
+        ).document()
+
+
+def _judged(rejudgement: Rejudgement) -> contract.JudgedRun:
+    old, new = rejudgement.old, rejudgement.new
+    return contract.JudgedRun.model_construct(
+        id=rejudgement.run_id,
+        same=rejudgement.same,
+        verdict=new.verdict,
+        checks_version=new.checks_version,
+        earlier=contract.EarlierVerdict.model_construct(
+            verdict=old.verdict, checks_version=old.checks_version
+        ),
+        changes=[_change(change) for change in rejudgement.changes],
+        error=None,
+    )
+
+
+def _change(change: CheckChange) -> contract.CheckChange:
+    return contract.CheckChange.model_construct(
+        check=change.name,
+        old=None if change.old is None else run_document.check(change.old),
+        new=None if change.new is None else run_document.check(change.new),
+    )
 
 
 def judge(request: JudgeRequest, db: Path, listener: Listener) -> JudgedAgain:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from orchestrator.application.events import Listener, notices
 from orchestrator.errors import StoreError, UsageError
+from results.contract import housekeeping as contract
+from results.contract.base import SCHEMA
 from results.store.upkeep import merging
 from results.store.upkeep.merging import MergedSource
 
@@ -40,6 +43,23 @@ class MergedStores:
     def status(self) -> int:
         """1 if a run was refused, else 0."""
         return StoreError.exit_status if self.refused else 0
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON contract."""
+        return contract.Merge.model_construct(
+            schema_=SCHEMA, stores=[_source(source) for source in self.sources]
+        ).document()
+
+
+def _source(source: MergedSource) -> contract.MergedSource:
+    return contract.MergedSource.model_construct(
+        source=str(source.source),
+        taken=list(source.taken),
+        there=list(source.there),
+        removed=list(source.removed),
+        running=list(source.running),
+        refused=dict(source.refused),
+    )
 
 
 def merge(stores: Sequence[Path], db: Path, listener: Listener) -> MergedStores:

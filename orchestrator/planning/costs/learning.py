@@ -13,7 +13,7 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, fields
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -66,11 +66,6 @@ class Estimate:
     wall_s: float
     source: Literal["same", "scenario", "machine", "constants"]
     runs: int
-
-    @property
-    def origin(self) -> dict[str, Any]:
-        """Where it comes from, as JSON documents have it in ``estimated_from``."""
-        return {"source": self.source, "runs": self.runs}
 
 
 CERTAINTY = ("constants", "machine", "scenario", "same")

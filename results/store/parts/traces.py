@@ -61,23 +61,6 @@ class TraceHead:
     rows: dict[str, int]
     stored_bytes: int
 
-    def document(self) -> dict[str, object]:
-        """Return the JSON contract of a trace without its rows."""
-        capture = self.capture
-        return {
-            "number": self.number,
-            "traced_utc": self.traced_utc,
-            "from_ns": capture.from_ns,
-            "to_ns": capture.to_ns,
-            "kinds": sorted(capture.kinds),
-            "limit_bytes": capture.limit_bytes,
-            "snap_bytes": capture.snap_bytes,
-            "flows": list(capture.flows),
-            "links": list(capture.links),
-            "rows": self.rows,
-            "stored_bytes": self.stored_bytes,
-        }
-
 
 def insert(connection: sqlite3.Connection, run: int, run_id: str, trace: Trace) -> int:
     """Add a trace of a run, inside the caller's transaction; return its number."""

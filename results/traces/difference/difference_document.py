@@ -15,7 +15,7 @@ from results.traces.difference.traced_events import TracedEvent
 
 def document(difference: RunDifference) -> dict[str, Any]:
     """Return the JSON contract."""
-    return contract.Difference.model_construct(
+    return contract.RunDifference.model_construct(
         schema_=SCHEMA,
         identical=difference.identical,
         set_up=_differing(difference.set_up),

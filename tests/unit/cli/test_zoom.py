@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.recording.trace import Capture
+from results.documents import trace_document
 from results.store.store import Store
 from tests.support import golden, traces
 from tests.support.run import FakeRunner, fake, orchestrator, run_ids
@@ -74,7 +75,7 @@ def test_json_is_the_contract(fake: FakeRunner, stored: str) -> None:
         (head,) = store.traces(stored)
     assert said == {
         "schema": said["schema"], "run": stored, "bit_identical": True, "digest": "digest of 1",
-        "stored_digest": "digest of 1", "trace": head.document(),
+        "stored_digest": "digest of 1", "trace": trace_document.trace(head).document(),
     }  # fmt: skip
     assert (said["trace"]["from_ns"], said["trace"]["to_ns"]) == (10**9, 1_500_000_000)
     assert said["trace"]["rows"]["links"] == 2

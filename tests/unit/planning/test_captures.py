@@ -9,7 +9,7 @@ from typing import get_args
 import pytest
 
 from orchestrator.errors import RunError, ScenarioError
-from orchestrator.planning import captures
+from orchestrator.planning import captures, plan_document
 from orchestrator.planning.identity import experiment_sha256
 from orchestrator.planning.plan import plan, validate
 from orchestrator.planning.runspec import RunSpec
@@ -142,17 +142,17 @@ def test_a_resolved_capture_gives_the_same_one(file: Path) -> None:
 
 
 def test_a_plan_has_it(file: Path) -> None:
-    (described,) = plan(load(file)).describe().document()["runs"]
+    (described,) = plan_document.document(plan(load(file)).describe())["runs"]
     assert described["capture"] == {
         "from_ns": 500_000_000,
         "to_ns": 1_500_000_000,
         "trace": ["packets", "acks"],
-        "flows": ("up", "voice"),
-        "links": ("bottleneck:forward", "a_src0"),
+        "flows": ["up", "voice"],
+        "links": ["bottleneck:forward", "a_src0"],
         "snap_bytes": 60,
         "limit_bytes": 64 * 2**20,
     }
-    (described,) = plan(load(file, ["capture=null"])).describe().document()["runs"]
+    (described,) = plan_document.document(plan(load(file, ["capture=null"])).describe())["runs"]
     assert described["capture"] is None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.planning import plan_document
 from orchestrator.planning.costs.estimate import wall_s
 from orchestrator.planning.plan import RunSpec, plan
 from orchestrator.scenario import load
@@ -16,7 +17,7 @@ QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
 
 
 def described(*overrides: str) -> dict[str, Any]:
-    return plan(load(QUICKSTART, overrides)).describe().document()
+    return plan_document.document(plan(load(QUICKSTART, overrides)).describe())
 
 
 def run(*overrides: str) -> RunSpec:

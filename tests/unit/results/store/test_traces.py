@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from orchestrator.errors import StoreError
 from orchestrator.recording.trace import TABLES, Capture, Trace
+from results.documents import trace_document
 from results.schema import database
 from results.store.parts import integrity, traces
 from results.store.store import Store
@@ -108,7 +109,7 @@ def test_traces_of_a_run_are_numbered_and_told_of(path: Path) -> None:
             "SELECT sum(length(content)) FROM trace_tables WHERE run = 1 AND number = 3"
         ).fetchone()
     assert last.stored_bytes == stored
-    assert last.document() == {
+    assert trace_document.trace(last).document() == {
         "number": 3, "traced_utc": last.traced_utc, "from_ns": 5, "to_ns": 7, "kinds": ["queue"],
         "limit_bytes": 2**21, "snap_bytes": 0, "flows": [], "links": [], "rows": last.rows,
         "stored_bytes": stored,

@@ -1,0 +1,64 @@
+"""Traces of runs: what one is of, the zoom that made it, and what happened by it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field
+
+from results.contract.base import ResponseModel, Versioned
+
+
+class Trace(ResponseModel):
+    """A stored trace without its rows. Times are nanoseconds since the start of traffic."""
+
+    number: int = Field(description="number within the run, from 1")
+    traced_utc: str = Field(description="ISO 8601")
+    from_ns: int
+    to_ns: int
+    kinds: list[str] = Field(description="what was traced")
+    limit_bytes: int = Field(description="size that the trace could have in the guest's memory")
+    snap_bytes: int = Field(description="bytes that are kept of each frame")
+    flows: list[str] = Field(description="those that were selected; none: all")
+    links: list[str] = Field(description="those that were selected; none: all")
+    rows: dict[str, int] = Field(description="number of rows of each table")
+    stored_bytes: int = Field(description="size in the results database")
+
+
+class Zoom(Versioned):
+    """A run that was made again with a trace, as `orchestrator zoom --json` prints it."""
+
+    run: str
+    bit_identical: bool = Field(description="whether the digests are equal")
+    digest: str
+    stored_digest: str
+    trace: Trace | None = Field(description="null: the digests differ, so nothing is kept")
+
+
+class Moment(ResponseModel):
+    """Something that happened to a flow."""
+
+    time_ns: int = Field(description="since the start of traffic")
+    until_ns: int | None = Field(description="null: it is a moment, not a time span")
+    kind: str = Field(description="the cause's name, such as `full queue`")
+    text: str = Field(description="a sentence about the flow, without its time")
+    numbers: dict[str, Any] = Field(description="values in the text; names end in their units")
+    evidence: dict[str, int] = Field(description="number of rows that show it, by table")
+
+
+class ExplainedFlow(ResponseModel):
+    """What happened to a flow, in the order of time."""
+
+    flow: str
+    counts: dict[str, int] = Field(description="number of moments by kind")
+    moments: list[Moment]
+
+
+class Explanation(Versioned):
+    """What happened to the flows of a run, as `orchestrator explain --json` prints it."""
+
+    run: str
+    trace: int = Field(description="number of the trace that shows it")
+    from_ns: int
+    to_ns: int
+    flows: list[ExplainedFlow]
