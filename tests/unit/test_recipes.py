@@ -19,6 +19,7 @@ from jinja2 import ChoiceLoader, FileSystemLoader
 
 import orchestrator.application.stored
 import orchestrator.cli
+import results.contract
 import results.figures
 import web.pages
 from orchestrator.cli import commands
@@ -95,9 +96,10 @@ def tagged(path: Path) -> Path:
     return path
 
 
-def test_the_command_and_its_use_case_are_two_files(tmp_path: Path) -> None:
+def test_the_command_its_use_case_and_its_json_are_three_files(tmp_path: Path) -> None:
     db = str(tagged(tmp_path / "runs.db"))
     with (
+        added(tmp_path, results.contract, "tags", "class Tags(Versioned)"),
         added(tmp_path, orchestrator.application.stored, "tags", "class TagCount"),
         added(tmp_path, orchestrator.cli, "tags", "@click.command()"),
     ):
