@@ -11,6 +11,7 @@ import numpy as np
 from orchestrator.protocol.reports import trace_records as records
 from results.traces import names
 from results.traces.difference.comparable import COMPARED, TCP, Rows
+from results.traces.own_variables import own_variables
 
 Kind = Literal["packet", "ack", "state"]
 
@@ -68,13 +69,24 @@ class Names:
         number = int(row["flow"])
         flow = self.flows[number] if number >= 0 else None
         place, what, text = _WORDS[table](self, flow, row)
-        values = {name: _value(row[name]) for name in COMPARED[table].names or ()}
+        values = _values(table, row)
         time_ns = int(row["time_ns"])
         first, last = np.searchsorted(others["time_ns"], [time_ns, time_ns + 1]).tolist()
         only_here = not any(row == other for other in others[first:last])
         return TracedEvent(
             time_ns, _KINDS[table], table, flow, place, what, text, values, only_here
         )
+
+
+def _values(table: str, row: Any) -> dict[str, Any]:
+    """Return the values of a row by the names of its columns, and own variables by theirs."""
+    values: dict[str, Any] = {name: _value(row[name]) for name in COMPARED[table].names or ()}
+    if table == "acks":
+        own = own_variables(np.array([row], COMPARED[table]), np.array([b""]))
+        if own:
+            del values["info"]
+        values |= {name: float(column[0]) for name, column in own.items()}
+    return values
 
 
 def _value(value: Any) -> int | str:

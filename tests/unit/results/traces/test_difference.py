@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -265,6 +266,17 @@ def test_a_state_and_a_drop_have_sentences() -> None:
     assert said("drops", **dropped) == (
         "a kernel dropped data of mine (bytes 1448 to 2896): TCP_OFOMERGE"
     )
+
+
+def test_own_variables_of_a_congestion_control_have_their_names() -> None:
+    """Those of BBR: its estimate, its least RTT and two gains."""
+    info = struct.pack("=QIII", 10**6, 2000, 739, 512).ljust(24, b"\0")
+    made = tables(acks=[state(5, info_kind=16, info_bytes=20, info=info), state(6, info=info)])
+    known, unknown = (NAMES.traced("acks", row, made["acks"]).values for row in made["acks"])
+    assert (known["estimate_bytes_per_s"], known["own_min_rtt_us"]) == (1e6, 2000.0)
+    assert known["bbr_cwnd_gain"] == 2.0
+    assert "info" not in known
+    assert unknown["info"] == "00" * 24, "without get_info it is not compared"
 
 
 def test_an_event_tells_whether_the_other_run_has_it() -> None:
