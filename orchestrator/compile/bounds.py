@@ -41,6 +41,7 @@ _FACTOR = 4
 _BYTES_PER_SOCKET = 512  # netlink answer about one socket; 450 were measured
 _BYTES_PER_QDISC = 32  # qdisc_counters.NamespaceCounters and redirect.Policers
 _BYTES_PER_READING = 44
+_BYTES_PER_HOST = 2_048  # a reading of all counters of a host; 1 400 were measured
 _BYTES_PER_ROW = 8 * 14  # the longest row of integers: datagrams.bin
 _BYTES_PER_TRANSFER = 32
 _BYTES_PER_PACKET = 96  # one packet of a probe, as JSON
@@ -60,6 +61,7 @@ _BASE_BYTES = {
     "queue.bin": 16 * MIB,
     "readings.bin": 16 * MIB,
     "sojourn.bin": MIB,
+    "counters.bin": MIB,
     "transfers.bin": 16 * MIB,
     "datagrams.bin": 16 * MIB,
     "facts.jsonl": 16 * MIB,
@@ -111,6 +113,7 @@ def of(run: RunSpec, timeout_s: float | None = None, real_time: bool = False) ->
         "queue.bin": _queue_bytes(run),
         "readings.bin": _reading_bytes(run),
         "sojourn.bin": _sojourn_bytes(run),
+        "counters.bin": _counter_bytes(run),
         "transfers.bin": _BYTES_PER_TRANSFER * _connections(run),
         "datagrams.bin": _datagram_bytes(run),
         "facts.jsonl": _facts_bytes(run),
@@ -193,6 +196,10 @@ def _sojourn_bytes(run: RunSpec) -> int:
     edges = 2 * len(run.windows) + 3
     queues = 2 * len(run.network.links)
     return SOJOURN_ROW.size * (MOST_BUCKETS + len(SOJOURN_FIELDS)) * queues * edges
+
+
+def _counter_bytes(run: RunSpec) -> int:
+    return _BYTES_PER_HOST * len(run.network.hosts) * (2 * len(run.windows) + 3)
 
 
 def _datagram_bytes(run: RunSpec) -> int:

@@ -14,15 +14,21 @@ from orchestrator.compile.netem import netem_provenance
 from orchestrator.compile.policer import LINK_HEADER_BYTES
 from orchestrator.decode import decode, kernel_warnings
 from orchestrator.decode.digest import DigestInput, digest
+from orchestrator.decode.edges.counters import counters as read_counters
+from orchestrator.decode.edges.sojourn import sojourn_times
 from orchestrator.decode.event_log import event_provenance, rate_steps
 from orchestrator.decode.facts import facts as read_facts
 from orchestrator.decode.facts import one_fact, require_of_run
 from orchestrator.decode.outcomes import flow_ends
 from orchestrator.decode.output import OutputFolder, believing_nothing, console_text, malformed
 from orchestrator.decode.queue_readings import readings as queue_readings
-from orchestrator.decode.ranges import require_readings, require_samples, require_sojourn_times
+from orchestrator.decode.ranges import (
+    require_counters,
+    require_readings,
+    require_samples,
+    require_sojourn_times,
+)
 from orchestrator.decode.receive_windows import receive_windows
-from orchestrator.decode.sojourn import sojourn_times
 from orchestrator.decode.trace import trace as read_trace
 from orchestrator.errors import BedError
 from orchestrator.network import DirectionName, Link
@@ -41,6 +47,7 @@ from orchestrator.protocol.reports import facts as protocol
 from orchestrator.protocol.reports.facts import Fact
 from orchestrator.protocol.reports.records import QUEUE_COUNTERS, QUEUE_TIME
 from orchestrator.protocol.units import nanoseconds
+from orchestrator.recording.counters import PROVENANCE as COUNTERS
 from orchestrator.recording.model import (
     FlowRecord,
     QueueRecord,
@@ -137,11 +144,13 @@ def _assembled(
     flows = [
         replace(flow, **vars(end)) for flow, end in zip(_flows(spec, facts, tcp), ends, strict=True)
     ]
+    names_of_counters, counters = read_counters(output, one_fact(facts, protocol.Counters), spec)
     datagrams, transfers = decode.datagrams(output), decode.transfers(output)
     senders = decode.sender_states(output)
     require_samples(spec, tcp_samples, samples, datagrams, transfers, senders)
     require_readings(spec, readings)
     require_sojourn_times(spec, sojourn)
+    require_counters(spec, counters)
     return Recording(
         kernel=one_fact(facts, protocol.Versions)["kernel"],
         simulated_s=spec.duration_s,
@@ -155,12 +164,14 @@ def _assembled(
         tcp=tcp_samples,
         queue_samples=samples,
         sojourn=sojourn,
+        counters=counters,
         datagrams=datagrams,
         transfers=transfers,
         sender_states=senders,
         provenance={
             **_provenance(facts, modules),
             **machine.provenance,
+            COUNTERS: names_of_counters.document(),
             "impairments": netem_provenance(spec),
             "events": event_provenance(spec, one_fact(facts, protocol.Timeline)),
         },

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from orchestrator.protocol.links.chosen import MOST_RANGES
+from orchestrator.recording.counters import COUNTER_NAME, MOST_COUNTERS
 from orchestrator.recording.ranges import MOST_ERRNO
 
 MOST_COUNT = 2**53
@@ -22,6 +23,7 @@ MOST_COUNT = 2**53
 MOST_TIME_NS = 2**62
 
 Name = Annotated[str, Field(strict=True, min_length=1, max_length=300)]
+CounterName = Annotated[str, Field(strict=True, pattern=COUNTER_NAME)]
 Word = Annotated[str, Field(strict=True, max_length=300)]
 Text = Annotated[str, Field(strict=True, max_length=5000)]
 Count = Annotated[int, Field(strict=True, ge=0, le=MOST_COUNT)]
@@ -131,6 +133,11 @@ class _Queues(_Form):
     names: list[Annotated[list[Count], Field(min_length=2, max_length=2)]]
     policers: list[Count]
     devices: dict[Word, Count] = {}
+
+
+class _Counters(_Form):
+    hosts: list[Annotated[list[Name], Field(min_length=1)]]
+    names: Annotated[list[CounterName], Field(max_length=MOST_COUNTERS)]
 
 
 class _Interface(_Form):
@@ -322,6 +329,7 @@ _FORMS: Mapping[str, Any] = {
     "burst": _Burst,
     "policer": _Policer,
     "queues": _Queues,
+    "counters": _Counters,
     "interfaces": _Interfaces,
     "packets": _Packets,
     "host_state": _HostState,
@@ -345,7 +353,7 @@ _FORMS: Mapping[str, Any] = {
 
 ONCE = frozenset(
     {"channels", "interfaces", "packets", "host_state", "softnet", "namespaces", "queues",
-     "versions", "sysctls", "timeline", "checksums", "done"}
+     "counters", "versions", "sysctls", "timeline", "checksums", "done"}
 )  # fmt: skip
 """Facts that a bed reports once, or once at the start and once at the end."""
 

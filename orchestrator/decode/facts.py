@@ -36,6 +36,7 @@ _STATED: tuple[tuple[type, str | None], ...] = (
     (protocol.Versions, None),
     (protocol.Sysctls, None),
     (protocol.Queues, None),
+    (protocol.Counters, None),
     (protocol.Timeline, None),
 )
 """Forms of the facts that every bed that ended well has written, and of what time."""

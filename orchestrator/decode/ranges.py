@@ -52,6 +52,11 @@ def require_sojourn_times(run: RunSpec, rows: npt.NDArray[np.void]) -> None:
     _require_ranges("sojourn.bin", "sojourn", rows, run)
 
 
+def require_counters(run: RunSpec, rows: npt.NDArray[np.void]) -> None:
+    """Raise BedError for a counter that is not of this run's time."""
+    _require_ranges("counters.bin", "counters", rows, run)
+
+
 def require_checks(checks: Iterable[Check]) -> None:
     """Raise BedError for a check with a number that is not finite, or too large to be stored."""
     for check in checks:

@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator
 SENDERS, RECEIVERS, QUEUES, MANY, READINGS, EDGES, GRID = 1, 2, 4, 8, 16, 32, 64
 """What is sampled at a time; MANY are the sockets of many-connection flows. READINGS are the queue
 counters that checks use, and GRID the states of TCP senders that metrics use, whatever the scenario
-samples. At EDGES of windows the times are read that packets waited in queues."""
+samples. At EDGES of windows the times are read that packets waited in queues, and the counters
+of hosts."""
 DIGEST_NS = 100_000_000
 """cwnd enters the digest at this period, whatever the scenario samples."""
 MANY_NS = 1_000_000_000

@@ -137,6 +137,15 @@ SOJOURN_TIMES = {
     "lost_packets": "packets lost behind the queue, by their numbers",
 }
 
+COUNTERS = {
+    "time_ns": TIME,
+    "host": "index of the host, or of the hosts that share a namespace, in the run's provenance "
+    "`counters`",
+    "counter": "index of the counter's name there, such as TcpExt:TCPTimeouts (/proc/net/netstat "
+    "and /proc/net/snmp)",
+    "value": "growth since right before traffic; a gauge such as Tcp:CurrEstab may fall",
+}
+
 DATAGRAMS = {
     "time_ns": TIME,
     "flow": FLOW,
@@ -166,6 +175,7 @@ TABLES = {
     "sender_states": SENDER_STATES,
     "queue_samples": QUEUES,
     "sojourn_times": SOJOURN_TIMES,
+    "counter_samples": COUNTERS,
     "datagram_samples": DATAGRAMS,
     "transfers": TRANSFERS,
 }

@@ -159,6 +159,13 @@ the enqueueing to the begin of the transmission. ``aggregates`` are packets of s
 which a queue may split; then the times are not exact. ``lost_packets`` were lost behind the queue,
 by their numbers."""
 
+COUNTER_DTYPE = np.dtype([("time_ns", "i8"), ("host", "i4"), ("counter", "i4"), ("value", "i8")])
+"""An SNMP counter of a host that changed since the host was last read.
+
+``host`` and ``counter`` are numbers of orchestrator.recording.counters.CounterNames. ``value`` is
+the growth since right before traffic. Hosts are read at the begin of traffic and at the edges of
+windows, so a counter without a row there has not changed."""
+
 DATAGRAM_DTYPE = np.dtype(
     [("time_ns", "i8"), ("flow", "i4"), *((name, "i8") for name in DATAGRAM_COUNTERS)]
 )
@@ -275,9 +282,10 @@ class Recording:
     orchestrator.execution.judging fills ``verdict``, ``checks`` and ``checks_version``.
 
     ``tcp`` is an array of TCP_DTYPE, ``queue_samples`` one of QUEUE_DTYPE, ``sojourn`` one of
-    SOJOURN_DTYPE and ``datagrams`` one of DATAGRAM_DTYPE, in the order of time. ``transfers`` is an
-    array of TRANSFER_DTYPE, in the order of flows and their starts. ``sender_states`` is an array
-    of SENDER_STATE_DTYPE, in the order of time. ``provenance`` is JSON-ready:
+    SOJOURN_DTYPE, ``counters`` one of COUNTER_DTYPE and ``datagrams`` one of DATAGRAM_DTYPE, in the
+    order of time. ``transfers`` is an array of TRANSFER_DTYPE, in the order of flows and their
+    starts. ``sender_states`` is an array of SENDER_STATE_DTYPE, in the order of time.
+    ``provenance`` is JSON-ready, and its ``counters`` name what ``counters`` numbers:
     kernel release, module hashes, sysctls, qdisc and offload state as read back, tool versions.
     ``trace`` is what the run's capture asked for, if it has one.
     ``console`` and ``log`` are the guest's console and the test bed's log, as text.
@@ -293,6 +301,7 @@ class Recording:
     tcp: npt.NDArray[np.void]
     queue_samples: npt.NDArray[np.void]
     sojourn: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, SOJOURN_DTYPE))
+    counters: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, COUNTER_DTYPE))
     datagrams: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, DATAGRAM_DTYPE))
     transfers: npt.NDArray[np.void] = field(default_factory=lambda: np.zeros(0, TRANSFER_DTYPE))
     sender_states: npt.NDArray[np.void] = field(

@@ -24,7 +24,7 @@ MOST_ERRNO = 4095
 GRACE_NS = 1_000_000_000
 """The end of a transfer, by another machine's clock, may be this much after the end of the run."""
 
-Kind = Literal["tcp", "queues", "sojourn", "datagrams", "senders", "transfers"]
+Kind = Literal["tcp", "queues", "sojourn", "counters", "datagrams", "senders", "transfers"]
 Ranges = Mapping[str, tuple[int, int]]
 
 _COUNT = (0, MOST)
@@ -45,6 +45,7 @@ def of_samples(kind: Kind, duration_s: float) -> Ranges:
     limits = {
         "tcp": dict.fromkeys(_TCP_COUNTERS, _COUNT),
         "queues": {"bytes": _COUNT},
+        "counters": {"value": (-MOST, MOST)},
         "datagrams": dict.fromkeys(DATAGRAM_COUNTERS, (-MOST, MOST)),
     }
     return {"time_ns": during, **limits.get(kind, {})}

@@ -43,6 +43,7 @@ def run(environment: Environment, records: Records) -> None:
     records.fact("sysctls", **environment.sysctls())
     records.fact("softnet", at="start", drops=readback.softnet_drops())
     trace = Trace(environment.capture)
+    records.fact("counters", **sampler.begin())
     origin_ns = environment.await_origin_ns()
     trace.begin(origin_ns)
     load.watch(origin_ns, bed.spec["duration_ns"])

@@ -17,7 +17,7 @@ from results.records import columns
 from results.records.model import WHOLE, Number, RunRow, Values, WindowMetrics
 from results.store.stored import StoredRun
 
-_MEASURED = ("cost", "engines", "origin_ns", "round_trips_ns")
+_MEASURED = ("cost", "counters", "engines", "origin_ns", "round_trips_ns")
 """Parts of the provenance that are measured in the run, and no settings."""
 
 _COUNTERS = (

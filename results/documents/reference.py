@@ -33,6 +33,8 @@ _ABOUT = {
     "sender_states": "What metrics use of each TCP sender: a row where it differs from the last.",
     "queue_samples": "Counters of each qdisc and policer since the test bed was built.",
     "sojourn_times": "How long packets waited in each queue, and the histogram of these times.",
+    "counter_samples": "SNMP counters of each host, as nstat shows them: a row for each that "
+    "changed since the host was read before.",
     "datagram_samples": "Counters of each UDP flow since it began.",
     "transfers": "Transfers of flows that make many.",
 }

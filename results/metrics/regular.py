@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from orchestrator.protocol.sampling_schedule import DIGEST_NS
 from orchestrator.protocol.units import nanoseconds
+from orchestrator.recording.counters import CounterNames
 from orchestrator.recording.model import FlowRecord, QueueRecord
 from orchestrator.windows import Window
 from results.metrics.run_data import RunData, Span
@@ -129,6 +130,15 @@ class RegularRun:
     def sojourn_columns(self, queue: int) -> Columns:
         """Return how long packets waited in a queue."""
         return self._data.sojourn_columns(queue)
+
+    @property
+    def counter_names(self) -> CounterNames:
+        """The names of SNMP counters and of their hosts."""
+        return self._data.counter_names
+
+    def counter_columns(self, host: int) -> Columns:
+        """Return the SNMP counters of a host."""
+        return self._data.counter_columns(host)
 
     def datagram_columns(self, flow: int) -> Columns:
         """Return the samples of a UDP flow at the times that every run has.

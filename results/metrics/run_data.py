@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from orchestrator.recording.counters import CounterNames
 from orchestrator.recording.model import FlowRecord, QueueRecord
 from orchestrator.windows import Window
 from results.samples.sample_tables import Columns
@@ -63,6 +64,13 @@ class RunData(Protocol):
 
     def sojourn_columns(self, queue: int) -> Columns:
         """Return how long packets waited in a queue; see SOJOURN_DTYPE."""
+
+    @property
+    def counter_names(self) -> CounterNames:
+        """The names of SNMP counters and of their hosts; none of a run without counters."""
+
+    def counter_columns(self, host: int) -> Columns:
+        """Return the SNMP counters of a host that changed; see COUNTER_DTYPE."""
 
     def datagram_columns(self, flow: int) -> Columns:
         """Return the samples of a UDP flow; none of any other."""

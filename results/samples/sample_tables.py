@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from orchestrator.errors import StoreError
 from orchestrator.recording.model import (
+    COUNTER_DTYPE,
     DATAGRAM_DTYPE,
     QUEUE_DTYPE,
     SENDER_STATE_DTYPE,
@@ -59,6 +60,7 @@ TABLES = {
     "tcp_samples": SampleTable(TCP_DTYPE, ("flow", "endpoint")),
     "queue_samples": SampleTable(QUEUE_DTYPE, ("queue",)),
     "sojourn_times": SampleTable(SOJOURN_DTYPE, ("queue",), states=False),
+    "counter_samples": SampleTable(COUNTER_DTYPE, ("host",), states=False),
     "datagram_samples": SampleTable(DATAGRAM_DTYPE, ("flow",)),
     "sender_states": SampleTable(SENDER_STATE_DTYPE, ("flow",)),
     "transfers": SampleTable(TRANSFER_DTYPE, ("flow",), "start_ns", states=False),
@@ -160,6 +162,11 @@ def queue_series(array: npt.NDArray[np.void], queues: int) -> SampleSeries:
 def sojourn_series(array: npt.NDArray[np.void], queues: int) -> SampleSeries:
     """Return the intervals of sojourn times; StoreError when they are not of SOJOURN_DTYPE."""
     return _series("sojourn_times", array, queues)
+
+
+def counter_series(array: npt.NDArray[np.void], hosts: int) -> SampleSeries:
+    """Return the SNMP counters of hosts; StoreError when they are not of COUNTER_DTYPE."""
+    return _series("counter_samples", array, hosts)
 
 
 def datagram_series(array: npt.NDArray[np.void], flows: int) -> SampleSeries:

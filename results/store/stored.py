@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.errors import UsageError
+from orchestrator.recording.counters import CounterNames
 from orchestrator.recording.model import QUEUE_DTYPE, SENDER, Check, FlowRecord, QueueRecord
 from orchestrator.recording.trace import Trace
 from orchestrator.windows import Window
@@ -306,6 +307,18 @@ class StoredRun:
     def sojourn_columns(self, queue: int) -> Columns:
         """Return how long packets waited in a queue, each column read once, when used first."""
         return self._lazily("sojourn_times", queue=queue)
+
+    @cached_property
+    def counter_names(self) -> CounterNames:
+        """The names of SNMP counters and of their hosts; none of a run without counters."""
+        try:
+            return CounterNames.of(self.provenance)
+        except typed.DECODING_ERRORS as error:
+            raise integrity.damaged(self.id, f"table provenance: {error}") from error
+
+    def counter_columns(self, host: int) -> Columns:
+        """Return the SNMP counters of a host, each column read once, when used first."""
+        return self._lazily("counter_samples", host=host)
 
     def datagram_columns(self, flow: int) -> Columns:
         """Return the columns of a UDP flow's samples, each read once, when it is used first."""

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from orchestrator.recording.counters import CounterNames
 from orchestrator.recording.model import FlowRecord, QueueRecord, Recording
 from orchestrator.windows import Window
 from results.matrix.entries import entry_of
@@ -41,6 +42,9 @@ class RecordingData:
         self._tcp = sample_tables.tcp_series(recording.tcp, flows)
         self._queues = sample_tables.queue_series(recording.queue_samples, queues)
         self._sojourn = sample_tables.sojourn_series(recording.sojourn, queues)
+        self.counter_names = CounterNames.of(recording.provenance)
+        hosts = len(self.counter_names.hosts)
+        self._counters = sample_tables.counter_series(recording.counters, hosts)
         self._datagrams = sample_tables.datagram_series(recording.datagrams, flows)
         self._transfers = sample_tables.transfer_series(recording.transfers, flows)
         self._senders = sample_tables.sender_series(recording.sender_states, flows)
@@ -50,7 +54,8 @@ class RecordingData:
     def series(self) -> tuple[SampleSeries, ...]:
         """The series of all tables of samples."""
         return (
-            self._tcp, self._queues, self._sojourn, self._datagrams, self._transfers, self._senders,
+            self._tcp, self._queues, self._sojourn, self._counters, self._datagrams,
+            self._transfers, self._senders,
         )  # fmt: skip
 
     def tcp_columns(self, flow: int, endpoint: int) -> Columns:
@@ -64,6 +69,10 @@ class RecordingData:
     def sojourn_columns(self, queue: int) -> Columns:
         """Return the sojourn times of a queue."""
         return self._columns(self._sojourn, queue)
+
+    def counter_columns(self, host: int) -> Columns:
+        """Return the SNMP counters of a host."""
+        return self._columns(self._counters, host)
 
     def datagram_columns(self, flow: int) -> Columns:
         """Return the samples of a UDP flow."""

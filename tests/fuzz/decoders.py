@@ -113,7 +113,7 @@ def _replace_number(draw: random.Random, files: Files) -> None:
     name = draw.choice(
         [
             name
-            for name in ("tcp.bin", "queue.bin", "readings.bin", "sojourn.bin")
+            for name in ("tcp.bin", "queue.bin", "readings.bin", "sojourn.bin", "counters.bin")
             if len(files[name]) > 8
         ]
     )

@@ -41,7 +41,7 @@ from pathlib import Path
 source, target = Path(sys.argv[1]), Path(sys.argv[2])
 print("fake console", flush=True)
 names = "bed.log facts.jsonl queue.bin readings.bin sojourn.bin datagrams.bin transfers.bin"
-names += " failure senders.bin tcp.bin"
+names += " failure senders.bin tcp.bin counters.bin"
 for name in [*names.split(), "progress"]:
     if not (source / name).exists():
         continue

@@ -29,7 +29,7 @@ from results.store.store import Store
 ROOT = Path(__file__).resolve().parents[2]
 CAPTURED = ROOT / "tests" / "data" / "bed"
 FILES = ("tcp.bin", "senders.bin", "queue.bin", "readings.bin", "sojourn.bin", "transfers.bin",
-         "datagrams.bin", "facts.jsonl", "progress", "bed.log")  # fmt: skip
+         "datagrams.bin", "counters.bin", "facts.jsonl", "progress", "bed.log")  # fmt: skip
 OVERRIDES = ("duration=2s", "warmup=1s", "topology.bottleneck.queue.limit=20p")
 MODULE = b"\0depends=\0name=tcp_westwood\0"
 LINKS = b"\0depends=\0name=sch_link\0"

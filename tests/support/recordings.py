@@ -9,7 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.recording.counters import CounterNames
 from orchestrator.recording.model import (
+    COUNTER_DTYPE,
     DATAGRAM_DTYPE,
     QUEUE_DTYPE,
     RECEIVER,
@@ -148,6 +150,14 @@ def transfers(rows: Sequence[tuple[int, float, float | None, int]]) -> npt.NDArr
     )
 
 
+COUNTED = CounterNames((("s",), ("d",)), ("TcpExt:TCPTimeouts", "TcpExt:TCPLossProbes"))
+"""What :func:`whole` counts of its hosts."""
+
+PROVENANCE: dict[str, Any] = {
+    "sysctls": {"net.ipv4.tcp_sack": 1},
+    "modules": {"tcp_reno": "1f"},
+}
+
 SIMULATED_S = 10.0
 """Of every recording here; a test bed reports nothing after its end."""
 
@@ -190,7 +200,7 @@ def recording(
         tcp=tcp(tcp_rows),
         sender_states=sender_states(tcp_rows),
         queue_samples=array(QUEUE_DTYPE, queue_rows),
-        provenance={"sysctls": {"net.ipv4.tcp_sack": 1}, "modules": {"tcp_reno": "1f"}},
+        provenance=dict(PROVENANCE),
         console="Linux version 6.12\n",
         log="ready\n",
     )
@@ -225,6 +235,8 @@ def whole() -> Recording:
             ],
             SOJOURN_DTYPE,
         ),
+        counters=np.array([(10_000_000_000, 0, 0, 1)], COUNTER_DTYPE),
+        provenance={**PROVENANCE, "counters": COUNTED.document()},
         checks=[
             Check("base_rtt", "s", 0.1, 0.1002, 0.001, True),
             Check("congestion_control", "", "reno", "reno", None, True),

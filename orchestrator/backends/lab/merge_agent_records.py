@@ -23,6 +23,7 @@ from orchestrator.protocol.numbering import LINK_ENDS, wire_index
 from orchestrator.protocol.reports import facts as protocol
 from orchestrator.protocol.reports.facts import Fact
 from orchestrator.protocol.reports.records import (
+    COUNTER_ROW,
     DATAGRAM_COUNTERS,
     DATAGRAMS_ROW,
     SENDER_STATE_ROW,
@@ -73,6 +74,7 @@ def merge(
         (output / name).write_bytes(rows)
     _write(output / "transfers.bin", _transfers(run, parts.values(), facts))
     _write(output / "datagrams.bin", _datagrams(parts.values()))
+    _write(output / "counters.bin", _counter_rows(parts, facts))
     states = (_rows(part, "senders.bin", SENDER_STATE_ROW) for part in parts.values())
     _write(output / "senders.bin", states)
     lines = (json.dumps(fact) + "\n" for fact in [*_facts(run, facts), *_clocks(clocks)])
@@ -173,6 +175,7 @@ def _facts(run: RunSpec, facts: Mapping[str, list[Fact]]) -> Iterator[Mapping[st
         )
         yield {"fact": "softnet", "at": when, "drops": drops}
     yield _queues(run, of_router)
+    yield _counters(facts)
     yield _versions(facts)
     values = {
         host: _one(agent_facts, protocol.Sysctls)["values"] for host, agent_facts in facts.items()
@@ -247,6 +250,37 @@ def _queues(run: RunSpec, of_router: list[Fact] | None) -> protocol.Queues:
     number = {sampled["devices"][end]: wire_index(link_index, end) for end in LINK_ENDS}
     names = [(number[index], handle) for index, handle in sampled["names"]]
     return {"fact": "queues", "names": names, "policers": []}
+
+
+def _counters(facts: Mapping[str, list[Fact]]) -> protocol.Counters:
+    """Return the hosts of all machines, and the counters that the kernels of all of them have."""
+    listed = [one for one in _listed_counters(facts) if one["hosts"]]
+    common = set[str].intersection(*(set(one["names"]) for one in listed)) if listed else set()
+    names = [name for name in (listed[0]["names"] if listed else []) if name in common]
+    hosts = [shared for one in listed for shared in one["hosts"]]
+    return {"fact": "counters", "hosts": hosts, "names": names}
+
+
+def _listed_counters(facts: Mapping[str, list[Fact]]) -> list[protocol.Counters]:
+    return [_one(agent_facts, protocol.Counters) for agent_facts in facts.values()]
+
+
+def _counter_rows(
+    parts: Mapping[str, OutputFolder], facts: Mapping[str, list[Fact]]
+) -> Iterator[bytes]:
+    """Yield the rows of all machines in the order of time, numbered as ``_counters`` says."""
+    number_of = {name: number for number, name in enumerate(_counters(facts)["names"])}
+    rows: list[tuple[int, int, int, int]] = []
+    first = 0
+    for machine, listed in zip(facts, _listed_counters(facts), strict=True):
+        data = _rows(parts[machine], "counters.bin", COUNTER_ROW)
+        for time_ns, host, counter, value in COUNTER_ROW.iter_unpack(data):
+            if counter >= len(listed["names"]) or host >= len(listed["hosts"]):
+                raise BedError(f"{machine}: counters.bin has a row of what is not listed")
+            if (name := listed["names"][counter]) in number_of:
+                rows.append((time_ns, first + host, number_of[name], value))
+        first += len(listed["hosts"])
+    return (COUNTER_ROW.pack(*row) for row in sorted(rows))
 
 
 def _versions(facts: Mapping[str, list[Fact]]) -> protocol.Versions:

@@ -16,6 +16,7 @@ from orchestrator.protocol.probe_specification import (
     PolicerProbe,
     RoundTripProbe,
 )
+from orchestrator.protocol.reports.counter_facts import Counters as Counters
 from orchestrator.protocol.reports.machine_facts import Host as Host
 from orchestrator.protocol.reports.packet_facts import Packets as Packets
 
@@ -376,6 +377,7 @@ FACTS: Mapping[str, Any] = {
     "burst": Burst,
     "policer": Policer,
     "queues": Queues,
+    "counters": Counters,
     "interfaces": Interfaces,
     "packets": Packets,
     "host_state": HostState,

@@ -88,6 +88,13 @@ SOJOURN_ROW = struct.Struct("<qIIQ")
 The value is one of SOJOURN_FIELDS, or the packets of a bucket modulo 2^32. Empty buckets have no
 rows."""
 
+COUNTER_FIELDS = (("time_ns", "q"), ("host", "I"), ("counter", "I"), ("value", "q"))
+COUNTER_ROW = struct.Struct("<" + "".join(form for _name, form in COUNTER_FIELDS))
+"""A row of counters.bin: time in ns, the places of a network namespace and of an SNMP counter in
+the fact "counters", and by how much the counter has grown since right before traffic.
+
+Rows are written at the edges of windows, of counters that changed since the reading before."""
+
 TRANSFER_FIELDS = ("flow", "start_ns", "end_ns", "bytes")
 TRANSFER_ROW = struct.Struct(f"<{len(TRANSFER_FIELDS)}q")
 """A row of transfers.bin: TRANSFER_FIELDS, with the flow's number in the run."""

@@ -1,7 +1,7 @@
 """Writes what the bed has measured: samples as binary rows, everything else as JSON lines.
 
 In the output folder are ``tcp.bin``, ``senders.bin``, ``queue.bin``, ``readings.bin``,
-``sojourn.bin``, ``transfers.bin`` and ``datagrams.bin``. Their rows are those of
+``sojourn.bin``, ``counters.bin``, ``transfers.bin`` and ``datagrams.bin``. Their rows are those of
 protocol/records.py. A run with a capture also has ``trace.bin``. ``facts.jsonl`` has one line for
 each fact, {"fact": name, ...}. ``progress`` has the phase and the nanoseconds of traffic simulated
 so far, rewritten in place. The live view of a run reads ``tcp.bin``, ``queue.bin`` and
@@ -15,6 +15,7 @@ import os
 import threading
 
 from orchestrator.protocol.reports.records import (
+    COUNTER_ROW,
     DATAGRAMS_ROW,
     QUEUE_TIME,
     READING_HEAD,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 
 _FILES = (
     "tcp.bin", "senders.bin", "queue.bin", "readings.bin", "sojourn.bin", "transfers.bin",
-    "datagrams.bin",
+    "datagrams.bin", "counters.bin",
 )  # fmt: skip
 _FLUSH_BYTES = 1 << 18
 
@@ -76,6 +77,11 @@ class Records:
             SOJOURN_ROW.pack(time_ns, queue_number, code, value) for code, value in values.items()
         )
         self._append("sojourn.bin", b"".join(rows))
+
+    def counters(self, time_ns: int, host: int, grown: Iterable[tuple[int, int]]) -> None:
+        """Write (counter, growth since right before traffic) of a host's counters that changed."""
+        rows = (COUNTER_ROW.pack(time_ns, host, counter, value) for counter, value in grown)
+        self._append("counters.bin", b"".join(rows))
 
     def transfer(self, flow: int, start_ns: int, end_ns: int, size_bytes: int) -> None:
         """Write one transfer of a flow; see traffic.Services. Any thread may call it."""

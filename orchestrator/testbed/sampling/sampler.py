@@ -8,6 +8,7 @@ from orchestrator.protocol.numbering import CHANNEL_ENDS, QUEUE_HANDLE
 from orchestrator.protocol.ports import MANY_PORTS
 from orchestrator.testbed.kernel import system, tcpdiag
 from orchestrator.testbed.network import redirect
+from orchestrator.testbed.sampling.counters import HostCounters
 from orchestrator.testbed.sampling.readings import NEVER_NS as _NEVER_NS
 from orchestrator.testbed.sampling.readings import QueueReader
 from orchestrator.testbed.sampling.sender_states import SenderStates
@@ -79,6 +80,7 @@ class Sampler:
         self._counters = bed.queue_counters(_words(bed))
         self._policers = redirect.Policers(bed.wires, _policed(bed))
         self._sojourn = SojournTimes(bed, self._counters.names)
+        self._host_counters = HostCounters(bed, records)
         self._readings = QueueReader(
             bed, self._counters.names, len(self._policers.indices), records
         )
@@ -109,6 +111,13 @@ class Sampler:
     def queues(self) -> dict[str, object]:
         """Return which queues and policers are sampled, for the fact "queues"."""
         return {"names": self._counters.names, "policers": self._policers.indices}
+
+    def begin(self) -> dict[str, object]:
+        """Read the counters of hosts before traffic, and return the values of the fact "counters".
+
+        What a host counts from then on is of the run. Nothing but traffic may follow.
+        """
+        return self._host_counters.begin()
 
     def forget_places(self) -> None:
         """Expect another layout of the qdiscs' dump from now on: a setting has changed."""
@@ -190,6 +199,8 @@ class Sampler:
         if due & sampling_schedule.SENDERS:
             for number, flow in self._counting:
                 self._records.datagrams(time_ns, number, flow.counters(time_ns))
+        if due & sampling_schedule.EDGES:
+            self._host_counters.take(time_ns)
         if time_ns % sampling_schedule.DIGEST_NS == 0:
             self._records.progress("traffic", time_ns)
 

@@ -77,7 +77,8 @@ def covered(schema: int, migrations: Path = MIGRATIONS) -> dict[str, tuple[str, 
     }
     connection.close()
     for table, names in sample_blocks.sample_columns(schema, migrations).items():
-        columns[table] = tuple(sorted([*TABLES[table].keys, *names]))
+        if names:
+            columns[table] = tuple(sorted([*TABLES[table].keys, *names]))
     return {table: names for table, names in columns.items() if names}
 
 

@@ -75,7 +75,7 @@ def examine(path: Path, migrations: Path = MIGRATIONS) -> Integrity:
         runs: list[RunState] = []
         try:
             runs = _runs(connection)
-            problems += _orphans(connection)
+            problems += _orphans(connection, schema, migrations)
             problems += [*notes.problems(connection), *removal.problems(connection)]
             problems += files.problems(connection)
             if schema >= traces.SINCE_SCHEMA:
@@ -294,8 +294,8 @@ def _objects(connection: sqlite3.Connection) -> dict[str, tuple[str, str]]:
     }
 
 
-def _orphans(connection: sqlite3.Connection) -> Iterator[str]:
-    for table in TABLES:
+def _orphans(connection: sqlite3.Connection, schema: int, migrations: Path) -> Iterator[str]:
+    for table in sorted(TABLES.keys() & checksum.covered(schema, migrations).keys()):
         for (key,) in connection.execute(
             f"SELECT DISTINCT run FROM {table} WHERE run NOT IN (SELECT run FROM runs)"
         ):

@@ -68,15 +68,17 @@ _NAMES = {
     "judged_utc",
 }  # fmt: skip
 _PROVENANCE: dict[str, type | tuple[type, ...]] = {
-    "channels": dict, "confined": bool, "cost": dict, "engines": dict, "events": list,
-    "guest_kernel": dict, "hosts": list, "impairments": dict, "interfaces": dict, "modules": dict,
-    "namespaces": dict, "origin_ns": int, "sysctls": dict, "versions": dict, "worker": str,
+    "channels": dict, "confined": bool, "cost": dict, "counters": dict, "engines": dict,
+    "events": list, "guest_kernel": dict, "hosts": list, "impairments": dict, "interfaces": dict,
+    "modules": dict, "namespaces": dict, "origin_ns": int, "sysctls": dict, "versions": dict,
+    "worker": str,
 }  # fmt: skip
 """Types of values that this program stores by these names; others may have any form."""
 
 
 _KINDS: Mapping[str, ranges.Kind] = {
     "tcp_samples": "tcp", "queue_samples": "queues", "sojourn_times": "sojourn",
+    "counter_samples": "counters",
     "datagram_samples": "datagrams", "sender_states": "senders", "transfers": "transfers",
 }  # fmt: skip
 """The kind of samples by table."""
@@ -308,7 +310,10 @@ def _require_counted(connection: sqlite3.Connection, run: StoredRun) -> None:
         rows = connection.execute(query.format(name, table), (run.id,)).fetchall()
         if [number for (number,) in rows] != list(range(len(rows))):
             raise _Unsound(f"table {table} is not numbered from 0")
-    limits = {"flow": len(run.flows), "queue": len(run.queues), "endpoint": 2}
+    limits = {
+        "flow": len(run.flows), "queue": len(run.queues), "endpoint": 2,
+        "host": len(run.counter_names.hosts),
+    }  # fmt: skip
     for table, (_dtype, keys, *_more) in TABLES.items():
         for key in keys:
             rows = connection.execute(query.format(key, table), (run.id,)).fetchall()
@@ -319,7 +324,9 @@ def _require_counted(connection: sqlite3.Connection, run: StoredRun) -> None:
 
 def _require_samples(connection: sqlite3.Connection, run: StoredRun, table: str) -> None:
     """Raise ValueError for a sample that a test bed's report could not have."""
-    limits = ranges.of_samples(_KINDS[table], run.duration_s)
+    limits = dict(ranges.of_samples(_KINDS[table], run.duration_s))
+    if table == "counter_samples":
+        limits["counter"] = (0, len(run.counter_names.names) - 1)
     (key,) = connection.execute("SELECT run FROM runs WHERE id = ?", (run.id,)).fetchone()
     for _key, part in sample_blocks.parts(connection, table, key, list(limits)):
         lows, highs = part.min(axis=0).tolist(), part.max(axis=0).tolist()

@@ -30,6 +30,7 @@ from orchestrator.protocol.examination import (
     SurveySpec,
 )
 from orchestrator.protocol.links.link import Transmitter
+from orchestrator.protocol.reports.records import COUNTER_ROW
 from orchestrator.protocol.specification import AgentLinkSpec, LinkQdiscSpec
 from orchestrator.scenario import load
 from orchestrator.testbed.sampling.records import Records
@@ -214,6 +215,14 @@ def test_the_questions_of_several_runs_are_one(run: RunSpec) -> None:
     assert first["interfaces"] == ["a"]
 
 
+COUNTED: dict[str, dict[str, list[Any]]] = {
+    "one": {"hosts": [["a_src0", "a_src1"]], "names": ["TcpExt:Old", "Ip:A", "Ip:B"]},
+    "two": {"hosts": [["a_dst0"], ["a_dst1"]], "names": ["Ip:A", "TcpExt:New", "Ip:B"]},
+    "three": {"hosts": [], "names": []},
+}
+"""The router has no end of a flow. A kernel has counters that the other has not."""
+
+
 def agent(folder: Path, host: str, origin_ns: int, end: bool = True) -> Records:
     """Return the records of an agent, with the facts that all of them have."""
     place = folder / host
@@ -227,6 +236,7 @@ def agent(folder: Path, host: str, origin_ns: int, end: bool = True) -> Records:
         records.fact("softnet", at=when, drops=3)
     records.fact("versions", kernel="6.1.0" if host == "one" else "6.12.0", python="3.11.2")
     records.fact("sysctls", values={"net.ipv4.tcp_sack": "1"})
+    records.fact("counters", **COUNTED[host])
     records.fact("namespaces", at="end", values={f"{host}_node": {"net.ipv4.tcp_sack": "1"}})
     records.fact(
         "timeline", steps=1, due=1, late_ns={"sysctl": len(host)}, events=[[0, len(host)]],
@@ -269,6 +279,9 @@ def test_what_several_wrote_becomes_what_one_would_have_written(
     two.fact("round_trip", at="start", **probe, measured_ns=5, ttl=63)
     two.fact("round_trip", at="end", **probe, measured_ns=6, ttl=62)
     three.fact("namespace", host="a_dst1", sysctl="x", value=1, clock_ns=2 * S + 77)
+    one.counters(5, 0, [(0, 9), (1, 1), (2, 2)])
+    two.counters(5, 1, [(0, 3), (1, 9), (2, 4)])
+    two.counters(4, 0, [(2, -1)])
     for records in (one, two, three):
         records.close()
     output = tmp_path / "out"
@@ -295,6 +308,10 @@ def test_what_several_wrote_becomes_what_one_would_have_written(
         return fact
 
     assert the("versions")["kernel"] == "6.1.0, 6.12.0"
+    assert the("counters")["names"] == ["Ip:A", "Ip:B"]
+    assert the("counters")["hosts"] == [["a_src0", "a_src1"], ["a_dst0"], ["a_dst1"]]
+    counted: Any = list(COUNTER_ROW.iter_unpack((output / "counters.bin").read_bytes()))
+    assert counted == [(4, 1, 1, -1), (5, 0, 0, 1), (5, 0, 1, 2), (5, 2, 0, 3), (5, 2, 1, 4)]
     assert the("softnet", at="end")["drops"] == 9
     assert the("host_state", at="start")["differences"] == []
     ended = the("host_state", at="end")

@@ -20,7 +20,8 @@ from orchestrator.files import removal
 from orchestrator.files.removal import remove_tree
 
 NAMES = ("tcp.bin", "senders.bin", "queue.bin", "readings.bin", "sojourn.bin", "transfers.bin",
-         "datagrams.bin", "facts.jsonl", "progress", "bed.log", "failure")  # fmt: skip
+         "datagrams.bin", "counters.bin", "facts.jsonl", "progress", "bed.log",
+         "failure")  # fmt: skip
 MIB = 2**20
 Step = tuple[str, float, int]
 

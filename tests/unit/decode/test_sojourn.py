@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.decode.edges.sojourn import sojourn_times
 from orchestrator.decode.output import OutputFolder
-from orchestrator.decode.sojourn import sojourn_times
 from orchestrator.errors import BedError
 from orchestrator.protocol.links.link import MOST_BUCKETS, bucket_span_ns
 from orchestrator.protocol.reports.records import SOJOURN_CODE, SOJOURN_FIELDS, SOJOURN_ROW

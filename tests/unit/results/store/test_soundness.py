@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.decode.ranges import require_samples, require_sojourn_times
+from orchestrator.decode.ranges import require_counters, require_samples, require_sojourn_times
 from orchestrator.errors import BedError, StoreError
 from orchestrator.files.scenario_files import NamedFile
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.recording import ranges
 from orchestrator.recording.model import (
+    COUNTER_DTYPE,
     DATAGRAM_DTYPE,
     QUEUE_DTYPE,
     SENDER_STATE_DTYPE,
@@ -354,6 +355,7 @@ KINDS: dict[str, tuple[ranges.Kind, np.dtype[np.void]]] = {
     "tcp_samples": ("tcp", TCP_DTYPE),
     "queue_samples": ("queues", QUEUE_DTYPE),
     "sojourn_times": ("sojourn", SOJOURN_DTYPE),
+    "counter_samples": ("counters", COUNTER_DTYPE),
     "datagram_samples": ("datagrams", DATAGRAM_DTYPE),
     "sender_states": ("senders", SENDER_STATE_DTYPE),
     "transfers": ("transfers", TRANSFER_DTYPE),
@@ -380,6 +382,7 @@ def refused_of_a_bed(run: RunSpec, table: str, column: str, value: int) -> str:
     try:
         require_samples(run, *(found[name] for name in order))
         require_sojourn_times(run, found["sojourn"])
+        require_counters(run, found["counters"])
     except BedError as refused:
         return str(refused)
     return "nothing is wrong"

@@ -130,6 +130,7 @@ def test_counters_are_no_provenance(client: FlaskClient, tmp_path: Path) -> None
     with Store(path) as store:
         for number in (1, 2):
             made = replace(whole(), provenance={
+                "counters": {"hosts": [["s"], ["d"]], "names": ["Ip:InReceives", f"Ip:N{number}"]},
                 "sysctls": {"net.ipv4.tcp_sack": number},
                 "interfaces": {"end": {"w0": {"rx_packets": number, "offloads": {"tso": False}}}},
                 "cost": {"waited_s": number}, "origin_ns": number,

@@ -1,0 +1,94 @@
+"""Reads the kernel's SNMP counters of hosts, as nstat does."""
+
+from __future__ import annotations
+
+import os
+
+from orchestrator.protocol.reports.counter_facts import FILES, VARYING
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from orchestrator.testbed.bed import Bed
+    from orchestrator.testbed.sampling.records import Records
+
+_MOST_BYTES = 1 << 16
+_VARYING = VARYING.encode()
+
+
+class HostCounters:
+    """Reads the counters of every host here that has an end of a flow.
+
+    A file of /proc/net shows the namespace in which it was opened, from whatever namespace it is
+    read later. So a reading takes one system call a file.
+
+    Args:
+        bed: the built network.
+        records: where the rows go.
+    """
+
+    def __init__(self, bed: Bed, records: Records) -> None:
+        self._records = records
+        places: dict[str, list[str]] = {}
+        for flow in bed.spec["flows"]:
+            for host in (flow["source"], flow["sink"]):
+                if bed.holds(host):
+                    places.setdefault(bed.place(host), []).append(host)
+        self._hosts = [list(dict.fromkeys(hosts)) for hosts in places.values()]
+        self._files: list[list[int]] = []
+        for hosts in self._hosts:
+            with bed.enter(hosts[0]):
+                self._files.append([_opened(name) for name in FILES])
+        self._texts: list[bytes] = []
+        self._first: list[list[int]] = []
+        self._last: list[list[int]] = []
+
+    def begin(self) -> dict[str, object]:
+        """Read what the counters have before traffic; return the values of the fact "counters"."""
+        self._texts = [_text(files) for files in self._files]
+        self._first = [_values(text) for text in self._texts]
+        self._last = list(self._first)
+        names = _names(self._texts[0]) if self._texts else []
+        if any(_names(text) != names for text in self._texts[1:]):
+            raise RuntimeError("the namespaces of one kernel have different SNMP counters")
+        return {"hosts": self._hosts, "names": names}
+
+    def take(self, time_ns: int) -> None:
+        """Write the counters that have changed since the reading before."""
+        for host, files in enumerate(self._files):
+            text = _text(files)
+            if text == self._texts[host]:
+                continue
+            values = _values(text)
+            first, last = self._first[host], self._last[host]
+            self._records.counters(
+                time_ns,
+                host,
+                [
+                    (counter, value - first[counter])
+                    for counter, value in enumerate(values)
+                    if value != last[counter]
+                ],
+            )
+            self._texts[host], self._last[host] = text, values
+
+
+def _opened(name: str) -> int:
+    return os.open(f"/proc/thread-self/net/{name}", os.O_RDONLY | os.O_CLOEXEC)
+
+
+def _text(files: list[int]) -> bytes:
+    """Return the files as they are now: lines of names, each with a line of values after it."""
+    return b"".join([os.pread(file, _MOST_BYTES, 0) for file in files])
+
+
+def _lines(text: bytes, first: int) -> list[list[bytes]]:
+    lines = text.splitlines()[first::2]
+    return [line.split() for line in lines if not line.startswith(_VARYING)]
+
+
+def _names(text: bytes) -> list[str]:
+    return [(protocol + name).decode() for protocol, *names in _lines(text, 0) for name in names]
+
+
+def _values(text: bytes) -> list[int]:
+    return [int(value) for _protocol, *values in _lines(text, 1) for value in values]
