@@ -311,6 +311,33 @@ class Results:
         """
         return _frame(self._store.load(run).queue_samples(queue))
 
+    def counters(self, run: str, host: str) -> pd.DataFrame:
+        """Return the SNMP counters of a host, as nstat shows them, a row a time of a change.
+
+        ::
+
+            results.counters("last", "a_src0")["TcpExt:TCPTimeouts"].iloc[-1]
+
+        ``time_s`` counts from the start of traffic, and values from right before. A column is there
+        for each counter that changed. The times are edges of windows, and those of
+        ``sample: {counters: 50ms}`` where the scenario has it.
+
+        Raises:
+            UsageError: the run has no counters of such a host; names those that it has.
+        """
+        stored = self._store.load(run)
+        place_of = stored.counter_names.place_of
+        if host not in place_of:
+            known = listed(place_of) or "none: it was stored before they were read"
+            raise UsageError(f"run {stored.id} has no counters of host {host!r}; it has {known}")
+        series = {
+            name: pd.Series(values, index=times_ns)
+            for name, (times_ns, values) in stored.counter_series(place_of[host]).items()
+        }
+        made = pd.DataFrame(series).sort_index().ffill().fillna(0).astype("int64")
+        made.insert(0, "time_s", made.index / 1e9)
+        return made.reset_index(drop=True)
+
     def transfers(self, run: str, flow: str | int) -> pd.DataFrame:
         """Return the transfers of a flow that makes many: start and end in s, and bytes of each.
 

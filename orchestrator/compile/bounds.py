@@ -41,7 +41,7 @@ _FACTOR = 4
 _BYTES_PER_SOCKET = 512  # netlink answer about one socket; 450 were measured
 _BYTES_PER_QDISC = 32  # qdisc_counters.NamespaceCounters and redirect.Policers
 _BYTES_PER_READING = 44
-_BYTES_PER_HOST = 2_048  # a reading of all counters of a host; 1 400 were measured
+_BYTES_PER_HOST = 2_048  # a reading of all counters of a host; 960 were measured
 _BYTES_PER_ROW = 8 * 14  # the longest row of integers: datagrams.bin
 _BYTES_PER_TRANSFER = 32
 _BYTES_PER_PACKET = 96  # one packet of a probe, as JSON
@@ -199,7 +199,8 @@ def _sojourn_bytes(run: RunSpec) -> int:
 
 
 def _counter_bytes(run: RunSpec) -> int:
-    return _BYTES_PER_HOST * len(run.network.hosts) * (2 * len(run.windows) + 3)
+    at_edges = len(run.network.hosts) * (2 * len(run.windows) + 3)
+    return _BYTES_PER_HOST * (at_edges + run.counter_readings)
 
 
 def _datagram_bytes(run: RunSpec) -> int:

@@ -101,6 +101,8 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
         "global_sysctls": _global_sysctls(memory_bytes),
         "probes": probes(run),
     }
+    if run.sample_counters_s is not None:
+        document["sample"]["counters_ns"] = nanoseconds(run.sample_counters_s)
     if run.capture is not None:
         document["capture"] = {
             "wanted": run.capture.wanted,

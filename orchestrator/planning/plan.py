@@ -287,6 +287,7 @@ def _run(
         flows=flows,
         sample_tcp_s=scenario.sample.tcp,
         sample_queue_s=scenario.sample.queue,
+        sample_counters_s=scenario.sample.counters,
         windows=tuple(Window(window.name, window.from_, window.to) for window in scenario.measure),
         scenario_text=loaded.text,
         scenario_sha256=loaded.sha256,

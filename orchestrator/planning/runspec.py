@@ -25,6 +25,7 @@ GRID_LEAST_NS, GRID_MOST_NS, GRID_LIVE_NS = 1_000_000, 100_000_000, 10_000_000
 DISK_PER_RUN_BYTES = 80_000
 DISK_PER_TCP_ROW_BYTES = 30
 DISK_PER_QUEUE_ROW_BYTES = 8
+DISK_PER_COUNTERS_BYTES = 16
 
 BASE_MEMORY_BYTES = 768 * 2**20
 PACKET_MEMORY_BYTES = 4096
@@ -178,6 +179,8 @@ class RunSpec:
     lab: LabPlan | None = None
     files: dict[str, NamedFile] = field(default_factory=dict, repr=False)
     """What the scenario names by paths: files by their places."""
+    sample_counters_s: float | None = None
+    """Period of the SNMP counters of hosts; None reads them at the edges of windows only."""
     capture: Capture | None = None
     """What is traced of packets and connections; it changes nothing of the run."""
 
@@ -218,6 +221,13 @@ class RunSpec:
         return qdiscs * ticks(self.duration_s, self.sample_queue_s)
 
     @property
+    def counter_readings(self) -> int:
+        """Number of readings of a host's SNMP counters by the scenario's period."""
+        period_s = self.sample_counters_s
+        hosts = {host for flow in self.flows for host in (flow.source, flow.sink)}
+        return 0 if period_s is None else len(hosts) * ticks(self.duration_s, period_s)
+
+    @property
     def estimated_disk_bytes(self) -> int:
         """Estimated size in the results store, in compressed blocks.
 
@@ -226,7 +236,8 @@ class RunSpec:
         """
         tcp_bytes = DISK_PER_TCP_ROW_BYTES * self.tcp_rows
         queue_bytes = DISK_PER_QUEUE_ROW_BYTES * self.queue_rows
-        return DISK_PER_RUN_BYTES + tcp_bytes + queue_bytes
+        counter_bytes = DISK_PER_COUNTERS_BYTES * self.counter_readings
+        return DISK_PER_RUN_BYTES + tcp_bytes + queue_bytes + counter_bytes
 
 
 def at_most(network: Network, events: Sequence[PlannedEvent]) -> Network:

@@ -271,6 +271,8 @@ class SampleSpec(TypedDict):
     """Period at which queues are read for checks; a divisor of a second."""
     grid_ns: int | None
     """Period at which the states of TCP senders are read for metrics; None if there are none."""
+    counters_ns: NotRequired[int]
+    """Period of the SNMP counters of hosts; when absent, they are read at edges of windows only."""
 
 
 class ModuleSpec(TypedDict):

@@ -163,8 +163,9 @@ COUNTER_DTYPE = np.dtype([("time_ns", "i8"), ("host", "i4"), ("counter", "i4"), 
 """An SNMP counter of a host that changed since the host was last read.
 
 ``host`` and ``counter`` are numbers of orchestrator.recording.counters.CounterNames. ``value`` is
-the growth since right before traffic. Hosts are read at the begin of traffic and at the edges of
-windows, so a counter without a row there has not changed."""
+the growth since right before traffic. Hosts are read at the begin of traffic, at the edges of
+windows, and at the scenario's period if it has one. A counter without a row there has not
+changed."""
 
 DATAGRAM_DTYPE = np.dtype(
     [("time_ns", "i8"), ("flow", "i4"), *((name, "i8") for name in DATAGRAM_COUNTERS)]

@@ -72,8 +72,8 @@ def _times(tree: Node) -> Iterator[Finding]:
 
 def _samples(tree: Node) -> Iterator[Finding]:
     duration = _time_ns(tree, ("duration",))
-    for key in ("tcp", "queue"):
-        period = _time_ns(tree, ("sample", key), 100_000_000)
+    for key, default_ns in (("tcp", 100_000_000), ("queue", 100_000_000), ("counters", None)):
+        period = _time_ns(tree, ("sample", key), default_ns)
         if duration and period and period > duration:
             yield (
                 ("sample", key) if find(tree, ("sample", key)) else ("duration",),

@@ -73,6 +73,11 @@ class Sample(Strict):
 
     tcp: Period = Field(default=0.1, description="period of the TCP samples, from 1ms")
     queue: Period = Field(default=0.1, description="period of the queue samples, from 1ms")
+    counters: Period | None = Field(
+        default=None,
+        description="period of the SNMP counters of hosts (nstat), from 1ms; when not given, they "
+        "are read at the edges of windows only",
+    )
 
 
 class Window(Strict):

@@ -18,6 +18,8 @@ def write(run: StoredRun, paths: Sequence[Path]) -> None:
     FILE.datagrams.csv: samples of UDP flows; FILE.transfers.csv: transfers of flows that make many.
     FILE.metrics.csv: every metric of the run, its flows and links, a line for each value.
     FILE.senders.csv: what metrics use of TCP senders; a row holds until the next one of its flow.
+    FILE.counters.csv: SNMP counters of hosts, a row where one has changed since the reading before;
+    ``value`` is the growth since right before traffic.
     The end of a column's name is its unit (``rtt_us``, ``snd_cwnd_segments``). An algorithm's own
     values have names such as ``congestion_min_rtt_us``. Unknown values, and an infinite ssthresh or
     pacing rate, are empty.

@@ -55,6 +55,8 @@ def write(run: StoredRun, paths: Sequence[Path]) -> None:
         file.writelines(_joined(_of_flows(run, TRANSFER_DTYPE.names or (), run.transfers)))
         file.write('], "senders": [')
         file.writelines(_joined(_of_flows(run, SENDER_STATE_DTYPE.names or (), run.senders)))
+        file.write('], "counters": [')
+        file.writelines(_joined(_counters(run)))
         file.write("]}}\n")
 
 
@@ -92,6 +94,16 @@ def _of_flows(
         columns = read(index, fields)
         if len(columns[fields[0]]):
             yield {"flow": flow.name, "columns": _columns(columns, {})}
+
+
+def _counters(run: StoredRun) -> Iterator[dict[str, Any]]:
+    """Yield the SNMP counters of each host that has any: when each had grown how much."""
+    for index, hosts in enumerate(run.counter_names.hosts):
+        series = {
+            name: {"time_ns": times_ns.tolist(), "value": values.tolist()}
+            for name, (times_ns, values) in run.counter_series(index).items()
+        }
+        yield {"hosts": list(hosts), "counters": series}
 
 
 def _columns(samples: Mapping[str, Array], units: Mapping[str, str]) -> dict[str, Any]:

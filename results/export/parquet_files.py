@@ -18,7 +18,8 @@ def write(run: StoredRun, paths: Sequence[Path]) -> None:
     """FILE.parquet: the table of FILE.csv, with its columns as text, integers and doubles.
 
     FILE.queues.parquet, FILE.flows.parquet, FILE.datagrams.parquet, FILE.transfers.parquet,
-    FILE.metrics.parquet and FILE.senders.parquet: those of csv by these names.
+    FILE.metrics.parquet, FILE.senders.parquet and FILE.counters.parquet: those of csv by these
+    names.
     Unknown values, and an infinite ssthresh or pacing rate, are null.
     """
     _write(run, paths, run_tables.tables(run))

@@ -283,6 +283,23 @@ class StoredRun:
         """
         return self._select("sender_states", {"flow": self.flow_index(flow)}, columns)
 
+    def counters(self, host: int, columns: Sequence[str] | None = None) -> dict[str, Array]:
+        """Return the SNMP counters of a host that changed: rows in the order of time.
+
+        Hosts and counters are numbered as in ``counter_names``.
+        """
+        return self._select("counter_samples", {"host": host}, columns)
+
+    def counter_series(self, host: int) -> dict[str, tuple[Array, Array]]:
+        """Return (times in ns, growth since right before traffic) by the names of counters."""
+        columns = self.counters(host, ("time_ns", "counter", "value"))
+        series = {}
+        for number in np.unique(columns["counter"]).tolist():
+            rows = columns["counter"] == number
+            name = self.counter_names.names[number]
+            series[name] = columns["time_ns"][rows], columns["value"][rows]
+        return series
+
     def queue_array(self) -> npt.NDArray[np.void]:
         """Return all samples of qdiscs, of QUEUE_DTYPE, by queue and in the order of time."""
         self._require_intact("queue_samples")

@@ -27,7 +27,7 @@ from results.samples.sample_tables import Array, listed
 from results.store.stored import StoredRun
 from results.tables import parquet
 
-PARTS = ("", "queues", "flows", "datagrams", "transfers", "metrics", "senders")
+PARTS = ("", "queues", "flows", "datagrams", "transfers", "metrics", "senders", "counters")
 """The tables of a run by the part of their file's name, in the order of :func:`tables`."""
 
 _SLOTS = tuple(f"congestion_{slot}" for slot in range(CONGESTION_SLOTS))
@@ -52,6 +52,7 @@ def tables(run: StoredRun) -> list[TypedTable]:
         _of_flows(run, TRANSFER_DTYPE.names or (), run.transfers),
         _metrics(run),
         _of_flows(run, SENDER_STATE_DTYPE.names or (), run.senders),
+        _counters(run),
     ]
 
 
@@ -110,6 +111,21 @@ def _of_flows(
                 yield [flow.name, *values]
 
     return TypedTable(_texts("flow") | _integers(columns), rows())
+
+
+def _counters(run: StoredRun) -> TypedTable:
+    columns = ("time_ns", "counter", "value")
+
+    def rows() -> Iterator[Sequence[Any]]:
+        for index, hosts in enumerate(run.counter_names.hosts):
+            samples, names = run.counters(index, columns), run.counter_names.names
+            for time_ns, counter, value in zip(
+                *(samples[name].tolist() for name in columns), strict=True
+            ):
+                yield ["+".join(hosts), time_ns, names[counter], value]
+
+    kinds = _texts("host") | _integers(["time_ns"]) | _texts("counter") | _integers(["value"])
+    return TypedTable(kinds, rows())
 
 
 def _flows(run: StoredRun) -> TypedTable:

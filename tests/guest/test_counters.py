@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from orchestrator.recording.model import SENDER
@@ -46,9 +47,10 @@ class Planted:
     more: str = ""
 
 
+LOST = "a packet and its retransmission are lost"
 PLANTED = {
     "nothing": Planted(),
-    "a packet and its retransmission are lost": Planted(
+    LOST: Planted(
         {"recoveries": 1, "timeouts": 1, "lost_retransmissions": 1},
         bottleneck="{rate: 20mbit, delay: 20ms, queue: {limit: 2000p}, loss: {reverse: 0, "
         "forward: {kind: list, packets: [1000, 1120], flow: mine, count: data}}}",
@@ -132,3 +134,50 @@ def test_hosts_count_what_sockets_count(db: Path) -> None:
             assert total(run, source, "TcpExt:TCPDSACKRecvSegs") == last["dsack_dups"]
             assert total(run, source, "TcpExt:TCPDelivered") == last["delivered_segments"]
             assert total(run, source, "TcpExt:TCPDeliveredCE") == last["delivered_ce_segments"]
+
+
+FINE = "sample: {counters: 10ms}\n"
+
+
+@pytest.fixture(scope="module")
+def fine(db: Path) -> StoredRun:
+    """The run with a lost retransmission, with counters every 10 ms."""
+    planted = PLANTED[LOST]
+    file = db.parent / "fine.yaml"
+    file.write_text(FINE + SCENARIO.format(**vars(planted)))
+    target = db.parent / "fine.db"
+    made = orchestrator("run", str(file), "--db", str(target), "--json")
+    assert made.exit_code == 0, made.stderr
+    store = Store.open_read_only(target)
+    (row,) = store.list_runs()
+    return store.load(row.id)
+
+
+def test_sampling_counters_changes_nothing_else(db: Path, fine: StoredRun) -> None:
+    with Store.open_read_only(db) as store:
+        rows = sorted(store.list_runs(), key=lambda row: row.started_utc)
+        plain = store.load(rows[list(PLANTED).index(LOST)].id)
+        assert fine.row.digest == plain.row.digest
+        assert fine.metrics() == plain.metrics()
+        for host in range(2):
+            last, series = plain.counter_series(host), fine.counter_series(host)
+            ends = {name: int(values[-1]) for name, (_times, values) in series.items()}
+            assert {name: value for name, value in ends.items() if value} == {
+                name: int(values[-1]) for name, (_times, values) in last.items() if values[-1]
+            }
+
+
+def test_a_series_grows_by_steps_to_what_the_end_counts(fine: StoredRun) -> None:
+    series = fine.counter_series(fine.counter_names.place_of[fine.flows[0].source])
+    times_ns, values = series["Tcp:InSegs"]
+    assert (times_ns % 10_000_000 == 0).all()
+    assert len(times_ns) > 200
+    assert sum(np.diff(values, prepend=0)) == total(fine, fine.flows[0].source, "Tcp:InSegs")
+    assert (np.diff(values) > 0).all(), "rows are of changes only"
+    (recovery_ns,), _ = series["TcpExt:TCPSackRecovery"]
+    (timeout_ns,), (timeouts,) = series["TcpExt:TCPTimeouts"]
+    assert timeouts == 1
+    assert recovery_ns < timeout_ns
+    tcp = fine.tcp(0, SENDER, ("time_ns", "total_rto"))
+    first_seen_ns = tcp["time_ns"][tcp["total_rto"] > 0][0]
+    assert first_seen_ns - 100_000_000 < timeout_ns <= first_seen_ns

@@ -41,6 +41,7 @@ WALL_PER_PACKET_HOP_S = 1.4e-6
 WALL_PER_TCP_SAMPLE_S = 40e-6
 WALL_PER_QUEUE_ROW_S = 13e-6
 WALL_PER_DATAGRAM_S = 7e-6
+WALL_PER_COUNTERS_S = 110e-6
 WALL_PER_CONNECTION_S = 1.5e-3
 WALL_PER_GRANT_S = 280e-6
 WALL_PER_STATE_S = 3e-4
@@ -60,7 +61,7 @@ class Costs:
     Attributes:
         start_s: to boot, and to build and probe the network.
         packets_s: packets on links, and UDP's end points.
-        samples_s: samples of flows and queues.
+        samples_s: samples of flows, queues and counters of hosts.
         changes_s: connections that begin, and links that change by themselves.
     """
 
@@ -94,7 +95,9 @@ def costs(run: RunSpec, losses: bool = True) -> Costs:
     return Costs(
         WALL_START_S + WALL_PER_HOST_S * len(run.network.hosts),
         WALL_PER_PACKET_HOP_S * _packet_hops(run, losses) + WALL_PER_DATAGRAM_S * datagrams,
-        WALL_PER_TCP_SAMPLE_S * _tcp_samples(run) + WALL_PER_QUEUE_ROW_S * run.queue_rows,
+        WALL_PER_TCP_SAMPLE_S * _tcp_samples(run)
+        + WALL_PER_QUEUE_ROW_S * run.queue_rows
+        + WALL_PER_COUNTERS_S * run.counter_readings,
         changing_s * run.duration_s,
     )
 

@@ -93,7 +93,8 @@ COUNTER_ROW = struct.Struct("<" + "".join(form for _name, form in COUNTER_FIELDS
 """A row of counters.bin: time in ns, the places of a network namespace and of an SNMP counter in
 the fact "counters", and by how much the counter has grown since right before traffic.
 
-Rows are written at the edges of windows, of counters that changed since the reading before."""
+Rows are written at the edges of windows, and at the period of the specification if it has one, of
+counters that changed since the reading before."""
 
 TRANSFER_FIELDS = ("flow", "start_ns", "end_ns", "bytes")
 TRANSFER_ROW = struct.Struct(f"<{len(TRANSFER_FIELDS)}q")

@@ -48,7 +48,7 @@ class HostCounters:
         self._first = [_values(text) for text in self._texts]
         self._last = list(self._first)
         names = _names(self._texts[0]) if self._texts else []
-        if any(_names(text) != names for text in self._texts[1:]):
+        if any(_names(text) != names for text in dict.fromkeys(map(_heads, self._texts))):
             raise RuntimeError("the namespaces of one kernel have different SNMP counters")
         return {"hosts": self._hosts, "names": names}
 
@@ -84,6 +84,11 @@ def _text(files: list[int]) -> bytes:
 def _lines(text: bytes, first: int) -> list[list[bytes]]:
     lines = text.splitlines()[first::2]
     return [line.split() for line in lines if not line.startswith(_VARYING)]
+
+
+def _heads(text: bytes) -> bytes:
+    """Return the lines of names, each twice, because those of most hosts are equal."""
+    return b"\n".join([line for line in text.splitlines()[::2] for _ in range(2)])
 
 
 def _names(text: bytes) -> list[str]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     End = tuple[tuple[int, int], int, FlowSpec]
     """((local port, remote port), SENDER or RECEIVER, flow)."""
 
+_SKIPPED_IF_LATE = sampling_schedule.GRID | sampling_schedule.COUNTERS
 _BEHIND_NS = 1
 """Flows act at round times, too. A sample shows what happened up to and at its time."""
 
@@ -146,6 +147,7 @@ class Sampler:
             spec["edges_ns"],
             sample["readings_ns"],
             sample["grid_ns"],
+            sample.get("counters_ns"),
         )
         readings = self._readings
         for time_ns, due in plan:
@@ -161,22 +163,24 @@ class Sampler:
                 with self._among_packets():
                     stops.pop(0)[1].stop()
             timer.sleep_until(origin_ns + time_ns + _BEHIND_NS)
-            if due == sampling_schedule.GRID and self._is_late(origin_ns + time_ns):
+            if not due & ~_SKIPPED_IF_LATE and self._is_late(origin_ns + time_ns):
                 continue
             self._take(time_ns, due)
         for flow in self._flows:
             flow.finish()
 
     def _is_late(self, due_ns: int) -> bool:
-        """Tell whether the next reading of the grid is due, too, on a real machine.
+        """Tell whether the next reading of the grid or of counters is due, too, on a real machine.
 
         A machine that cannot keep up reads as often as it can. Otherwise its samples and queues
         would be read later and later.
         """
-        grid_ns = self._spec["sample"]["grid_ns"]
-        if grid_ns is None or not self._spec.get("real_time", False):
+        if not self._spec.get("real_time", False):
             return False
-        return system.monotonic_ns() >= due_ns + grid_ns
+        sample = self._spec["sample"]
+        periods_ns = (sample["grid_ns"], sample.get("counters_ns"))
+        shortest_ns = min(period_ns for period_ns in periods_ns if period_ns is not None)
+        return system.monotonic_ns() >= due_ns + shortest_ns
 
     def _take_queues(self, time_ns: int, due: int) -> None:
         if due & (sampling_schedule.QUEUES | sampling_schedule.READINGS):
@@ -199,7 +203,7 @@ class Sampler:
         if due & sampling_schedule.SENDERS:
             for number, flow in self._counting:
                 self._records.datagrams(time_ns, number, flow.counters(time_ns))
-        if due & sampling_schedule.EDGES:
+        if due & sampling_schedule.COUNTERS:
             self._host_counters.take(time_ns)
         if time_ns % sampling_schedule.DIGEST_NS == 0:
             self._records.progress("traffic", time_ns)
