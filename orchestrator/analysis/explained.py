@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 _COLUMNS = ("time_s", "until_s", "flow", "kind", "text", "time_ns", "until_ns", "numbers",
             "evidence")  # fmt: skip
 
+_COST_COLUMNS = ("flow", "time_s", "until_s", "cost_bytes", "level_bps", "is_back", "kinds")
+
 
 @dataclass(frozen=True)
 class Explained:
@@ -79,6 +81,59 @@ class Explained:
         kinds = sorted({kind for of_flow in counts.values() for kind in of_flow})
         rows = [[of_flow[kind] for kind in kinds] for of_flow in counts.values()]
         return pd.DataFrame(rows, index=pd.Index(list(counts), name="flow"), columns=kinds)
+
+    @property
+    def limits(self) -> pd.DataFrame:
+        """A row for each flow of TCP: shares of its time by what limited its sender, 0 to 1.
+
+        It is of whole runs, and has no rows for a part of one.
+        """
+        found = {
+            name: story.limits.shares
+            for name, story in self.explanation.stories.items()
+            if story.limits is not None
+        }
+        return pd.DataFrame.from_dict(found, orient="index").rename_axis("flow")
+
+    @property
+    def costs(self) -> pd.DataFrame:
+        """A row for each of the events that cost a flow most goodput, the costliest first.
+
+        ``cost_bytes`` is how far the flow was behind the rate ``level_bps`` that it had before, at
+        ``until_s``; ``is_back`` tells whether it had that rate again then. ``kinds`` are those of
+        the event's moments. It is of whole runs, and has no rows for a part of one.
+        """
+        rows = [
+            {
+                "flow": name,
+                "time_s": event.time_ns / 1e9,
+                "until_s": event.until_ns / 1e9,
+                "cost_bytes": event.cost_bytes,
+                "level_bps": event.level_bps,
+                "is_back": event.is_back,
+                "kinds": list(dict.fromkeys(self.flows[name][at].kind for at in event.moments)),
+            }
+            for name, story in self.explanation.stories.items()
+            for event in story.costliest
+        ]
+        return pd.DataFrame(rows, columns=list(_COST_COLUMNS))
+
+    @property
+    def comparisons(self) -> pd.DataFrame:
+        """A row for each moment that only one of two compared flows has, in the order of time."""
+        rows = [
+            {"run": run, "flow": name, "time_s": moment.time_ns / 1e9, "kind": moment.kind,
+             "text": moment.text}
+            for comparison in self.explanation.comparisons
+            for (run, name), alone in (
+                (comparison.first, comparison.difference.only_first),
+                (comparison.second, comparison.difference.only_second),
+            )
+            for moment in alone
+        ]  # fmt: skip
+        columns = ["run", "flow", "time_s", "kind", "text"]
+        frame = pd.DataFrame(rows, columns=columns)
+        return frame.sort_values("time_s", kind="stable", ignore_index=True)
 
     def __str__(self) -> str:
         """Return the sentences, one a line."""

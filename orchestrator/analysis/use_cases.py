@@ -149,6 +149,7 @@ def explain(
     *,
     at: str | None = None,
     flows: Sequence[str] = (),
+    against: str | None = None,
     db: str | Path = DEFAULT_DB,
     listener: Listener | None = None,
 ) -> Explained:
@@ -156,7 +157,8 @@ def explain(
 
     ``start`` and ``end``, such as ``"12s"``, select a part of the run, and ``at`` means half a
     second before and after a time. Without them it is the whole run. Where no trace is stored that
-    shows it, the run is made again, as by :func:`zoom`, and the trace is kept.
+    shows it, the run is made again, as by :func:`zoom`, and the trace is kept. Two flows that are
+    named are compared, and so are the flows of another run, ``against``.
 
     Raises:
         UsageError: there is no such run or flow, or it cannot be made again to the bit.
@@ -168,7 +170,7 @@ def explain(
         raise UsageError("start and end: give both of them, or none")
     window = None if start is None or end is None else _window(start, end)
     at_ns = None if at is None else _time_ns(at)
-    request = explaining.ExplainRequest(run, tuple(flows), window, at_ns)
+    request = explaining.ExplainRequest(run, tuple(flows), window, at_ns, against)
     settings = _settings(db, backends.DEFAULT, LOCAL, 1)
     return Explained(explaining.explain(request, settings, listener or ProgressBar()))
 

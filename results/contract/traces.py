@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -46,12 +46,45 @@ class Moment(ResponseModel):
     evidence: dict[str, int] = Field(description="number of rows that show it, by table")
 
 
+class CostlyEvent(ResponseModel):
+    """One or more moments together, and by how much they set a flow back."""
+
+    time_ns: int
+    until_ns: int = Field(description="when the flow was furthest behind its level")
+    is_back: bool = Field(description="whether it was back at its level before the next event")
+    cost_bytes: int
+    level_bps: float = Field(description="the rate of acknowledged data in the RTT before")
+    moments: list[int] = Field(description="indices of the flow's moments")
+
+
 class ExplainedFlow(ResponseModel):
-    """What happened to a flow, in the order of time."""
+    """What happened to a flow, in the order of time. Null: not of a part of a run."""
 
     flow: str
     counts: dict[str, int] = Field(description="number of moments by kind")
     moments: list[Moment]
+    limited_by: dict[str, float] | None = Field(
+        description="shares of the flow's time by what limited its sender; null for UDP, too"
+    )
+    limits_shown_by: Literal["samples", "acks"] | None
+    costliest: list[CostlyEvent] | None
+
+
+class FlowOfRun(ResponseModel):
+    """A flow of a run."""
+
+    run: str
+    flow: str
+
+
+class ComparedFlows(ResponseModel):
+    """What one of two flows suffered that the other did not."""
+
+    first: FlowOfRun
+    second: FlowOfRun
+    counts: dict[str, list[int]] = Field(description="numbers of moments of both, by kind")
+    only_first: list[Moment]
+    only_second: list[Moment]
 
 
 class Explanation(Versioned):
@@ -62,3 +95,5 @@ class Explanation(Versioned):
     from_ns: int
     to_ns: int
     flows: list[ExplainedFlow]
+    against: Explanation | None = Field(description="the other run's, with `--against`")
+    comparisons: list[ComparedFlows]

@@ -7,8 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from orchestrator.recording.model import SENDER
+from results.store.store import Store
 from tests.support.run import orchestrator
 
 pytestmark = pytest.mark.guest
@@ -26,6 +29,7 @@ topology:
 flows:
   - {{name: mine, group: a, congestion: {congestion}, traffic: {traffic}}}
 """
+MSS_BYTES = 1448
 WIDE = "{rate: 20mbit, delay: 20ms, queue: {limit: 2000p}}"
 
 
@@ -164,6 +168,44 @@ def test_no_cause_is_named_that_is_not_there(
 def test_each_sentence_has_rows_behind_it(explained: dict[str, dict[str, Any]], name: str) -> None:
     (flow,) = explained[name]["flows"]
     assert all(sum(moment["evidence"].values()) > 0 for moment in flow["moments"])
+
+
+def test_the_receive_window_is_told_to_limit_the_time(
+    explained: dict[str, dict[str, Any]],
+) -> None:
+    (held,), (free,) = (explained[name]["flows"] for name in ("receive window", "full queue"))
+    assert held["limits_shown_by"] == free["limits_shown_by"] == "samples"
+    assert held["limited_by"]["receive window"] > 0.9
+    assert free["limited_by"]["receive window"] < 0.1
+    assert free["limited_by"]["congestion window"] > 0.9
+
+
+def test_the_timeout_after_a_lost_retransmission_cost_most(
+    explained: dict[str, dict[str, Any]], store: Path
+) -> None:
+    """From its begin to its end it costs what the receiver did not get."""
+    run = explained["lost retransmission"]
+    (flow,) = run["flows"]
+    event = flow["costliest"][0]
+    kinds = {flow["moments"][at]["kind"] for at in event["moments"]}
+    assert {"loss by number", "fast recovery", "lost retransmission", "timeout"} <= kinds
+    with Store.open_read_only(store) as opened:
+        samples = opened.load(run["run"]).tcp("mine", SENDER, ["time_ns", "delivered_segments"])
+    times_ns = [event["time_ns"], event["until_ns"]]
+    at = np.searchsorted(samples["time_ns"], times_ns)
+    got = np.diff(samples["delivered_segments"][at])[0] * MSS_BYTES
+    wanted = event["level_bps"] / 8 * np.diff(samples["time_ns"][at])[0] / 1e9
+    assert wanted - got == pytest.approx(event["cost_bytes"], rel=0.1)
+    assert event["level_bps"] == pytest.approx(20e6 * MSS_BYTES / 1514, rel=0.02)
+
+
+def test_two_runs_are_compared(explained: dict[str, dict[str, Any]], store: Path) -> None:
+    first, second = (explained[name]["run"] for name in ("full queue", "receive window"))
+    told = orchestrator("explain", first, "--against", second, "--db", str(store), "--json")
+    assert told.exit_code == 0, told.stderr
+    (compared,) = json.loads(told.stdout)["comparisons"]
+    assert {each["kind"] for each in compared["only_first"]} == {"full queue", "fast recovery"}
+    assert {each["kind"] for each in compared["only_second"]} == {HELD}
 
 
 def test_a_moment_near_the_end_is_explained_as_far_as_the_run_goes(

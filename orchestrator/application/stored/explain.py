@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.application.events import Listener, notices
+from orchestrator.application.stored import explanation_document
 from orchestrator.application.zoom import ZoomRequest, require_flows, zoom
 from orchestrator.errors import RunError, UsageError
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.trace import Capture
-from results.contract import traces as contract
-from results.contract.base import SCHEMA
+from orchestrator.units import listed
 from results.store.store import Store
 from results.traces.causes import what_happened
+from results.traces.comparing import Difference, difference
+from results.traces.costs import CostlyEvent, costliest
 from results.traces.moments import Moment
+from results.traces.time_limits import TimeLimits, time_limits
 from results.traces.view import TraceView
 
 if TYPE_CHECKING:
@@ -28,6 +30,9 @@ SENDERS, QUEUES = frozenset({"tcp", "acks"}), ("queue", "drops")
 """What a trace must have, and one of which, so that causes can be found."""
 WHOLE_RUN_LIMIT_BYTES = 512 * 2**20
 
+COSTLIEST = 5
+"""How many of the events that cost a flow most are told."""
+
 AROUND_NS = 500_000_000
 """A moment is explained by what happened so long before and after it."""
 
@@ -36,66 +41,119 @@ AROUND_NS = 500_000_000
 class ExplainRequest:
     """What of a stored run is to be explained: some flows, or all; a window, or the whole run.
 
-    ``at_ns`` means a window around that moment, as far as the run goes.
+    ``at_ns`` means a window around that moment, as far as the run goes. ``against`` is another run,
+    whose flows of the same names are compared with these.
     """
 
     run: str
     flows: Sequence[str] = ()
     window_ns: tuple[int, int] | None = None
     at_ns: int | None = None
+    against: str | None = None
+
+
+@dataclass(frozen=True)
+class FlowStory:
+    """What is told of a flow and a whole run: what limited its sender, and what cost it most.
+
+    ``limits`` is None of a flow without TCP.
+    """
+
+    limits: TimeLimits | None
+    costliest: Sequence[CostlyEvent]
+
+
+@dataclass(frozen=True)
+class FlowComparison:
+    """What one of two flows suffered that the other did not; a flow is (run, name)."""
+
+    first: tuple[str, str]
+    second: tuple[str, str]
+    difference: Difference
 
 
 @dataclass(frozen=True)
 class Explanation:
     """What happened to each flow in a window, in the order of time.
 
-    ``trace`` is the number of the stored trace that shows it.
+    ``trace`` is the number of the stored trace that shows it. ``stories`` are of the whole run, by
+    flow, and empty for a part of it. ``against`` is the same of another run, and ``comparisons``
+    are of its flows, or of the two that were named.
     """
 
     run_id: str
     trace: int
     window_ns: tuple[int, int]
     flows: Mapping[str, Sequence[Moment]]
+    stories: Mapping[str, FlowStory]
+    base_rtts_ns: Mapping[str, int]
+    against: Explanation | None = None
+    comparisons: Sequence[FlowComparison] = ()
 
     def document(self) -> dict[str, Any]:
         """Return the JSON contract."""
-        return contract.Explanation.model_construct(
-            schema_=SCHEMA,
-            run=self.run_id,
-            trace=self.trace,
-            from_ns=self.window_ns[0],
-            to_ns=self.window_ns[1],
-            flows=[_flow(name, moments) for name, moments in self.flows.items()],
-        ).document()
-
-
-def _flow(name: str, moments: Sequence[Moment]) -> contract.ExplainedFlow:
-    return contract.ExplainedFlow.model_construct(
-        flow=name,
-        counts=dict(Counter(moment.kind for moment in moments)),
-        moments=[_moment(moment) for moment in moments],
-    )
-
-
-def _moment(moment: Moment) -> contract.Moment:
-    return contract.Moment.model_construct(
-        time_ns=moment.time_ns,
-        until_ns=moment.until_ns,
-        kind=moment.kind,
-        text=moment.text,
-        numbers=moment.numbers,
-        evidence=moment.evidence,
-    )
+        return explanation_document.document(self)
 
 
 def explain(request: ExplainRequest, settings: RunSettings, listener: Listener) -> Explanation:
     """Return what happened to flows; where no trace is stored that shows it, make one.
 
+    Two flows that are named are compared, and those of two runs.
+
     Raises:
-        UsageError: there is no such run or flow, the run cannot be made again to the bit, or the
-            trace would be too large.
+        UsageError: there is no such run or flow, the run cannot be made again to the bit, the
+            trace would be too large, or the other run has no flow of such a name.
         RunError: the run was made again, and its digest differs.
     """
+    if request.against is None:
+        explained = _explain(request, settings, listener)
+        if len(explained.flows) != 2 or not request.flows:
+            return explained
+        comparison = _comparison((explained, explained), *explained.flows)
+        return replace(explained, comparisons=[comparison])
+    names = _common_flows(request, settings, listener)
+    one, other = (
+        _explain(replace(request, run=run, flows=names), settings, listener)
+        for run in (request.run, request.against)
+    )
+    compared = [_comparison((one, other), name, name) for name in names]
+    return replace(one, against=other, comparisons=compared)
+
+
+def _common_flows(
+    request: ExplainRequest, settings: RunSettings, listener: Listener
+) -> Sequence[str]:
+    """Return the flows that are compared: those that are named, or those that both runs have.
+
+    Raises:
+        UsageError: a run does not have one that is named, or both have none in common.
+    """
+    runs = [request.run, request.against or request.run]
+    with Store.open_existing(settings.db, notices(listener)) as store:
+        names = [[flow.name for flow in store.load(run).flows] for run in runs]
+    for known in names:
+        require_flows(request.flows, known)
+    common = [name for name in request.flows or names[0] if name in names[1]]
+    if not common:
+        raise UsageError(
+            f"--against {request.against}: no flow of it has the name of one of {request.run}; "
+            f"they have {listed(names[1])}, and {listed(names[0])}"
+        )
+    return common
+
+
+def _comparison(
+    explained: tuple[Explanation, Explanation], first: str, second: str
+) -> FlowComparison:
+    """Return what one flow suffered and the other did not; moments within an RTT are the same."""
+    one, other = explained
+    gap_ns = max(one.base_rtts_ns[first], other.base_rtts_ns[second])
+    found = difference(one.flows[first], other.flows[second], gap_ns)
+    return FlowComparison((one.run_id, first), (other.run_id, second), found)
+
+
+def _explain(request: ExplainRequest, settings: RunSettings, listener: Listener) -> Explanation:
+    """Return what happened to the flows of one run."""
     with Store.open_existing(settings.db, notices(listener)) as store:
         stored = store.load(request.run)
         require_flows(request.flows, [flow.name for flow in stored.flows])
@@ -111,7 +169,7 @@ def explain(request: ExplainRequest, settings: RunSettings, listener: Listener) 
             capture = Capture(*window, SENDERS | {"drops"}, WHOLE_RUN_LIMIT_BYTES)
         head = _traced(stored.id, capture, settings, listener)
     with Store.open_read_only(settings.db) as store:
-        return _explained(store, store.load(stored.id), head, window, request.flows)
+        return _explained(store.load(stored.id), head, window, request.flows, asked is None)
 
 
 def _around(at_ns: int, end_ns: int) -> tuple[int, int]:
@@ -148,21 +206,27 @@ def _traced(run_id: str, capture: Capture, settings: RunSettings, listener: List
 
 
 def _explained(
-    store: Store,
-    run: StoredRun,
-    head: TraceHead,
-    window: tuple[int, int],
-    flows: Sequence[str],
+    run: StoredRun, head: TraceHead, window: tuple[int, int], flows: Sequence[str], whole: bool
 ) -> Explanation:
-    trace = store.trace(run.id, head.number, sorted({"ends", "acks", "events", "links", "drops"}))
-    view = TraceView(run, trace)
-    found = {
-        name: [
+    """Return what a trace shows of a window of a run, and the story of a whole run."""
+    view = TraceView(run, run.trace(head.number, ("acks", "drops", "ends", "events", "links")))
+    found, stories = {}, {}
+    numbers = {name: number for number, name in enumerate(view.flows) if name in flows or not flows}
+    for name, number in numbers.items():
+        moments = found[name] = [
             moment
             for moment in what_happened(view, number)
             if moment.time_ns < window[1] and (moment.until_ns or moment.time_ns) >= window[0]
         ]
-        for number, name in enumerate(view.flows)
-        if not flows or name in flows
-    }
-    return Explanation(run.id, head.number, window, found)
+        if whole:
+            costly = costliest(view, number, moments, COSTLIEST)
+            stories[name] = FlowStory(time_limits(view, number), costly)
+    ordered = flows or list(found)
+    return Explanation(
+        run.id,
+        head.number,
+        window,
+        {name: found[name] for name in dict.fromkeys(ordered)},
+        stories,
+        {name: view.base_rtt_ns(number) for name, number in numbers.items()},
+    )

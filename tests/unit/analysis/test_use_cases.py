@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from orchestrator.errors import ScenarioError
 from tests.support import traces
 from tests.support.reproduce import paper
 from tests.support.run import FakeRunner, fake
+from tests.support.traced_senders import acked, counted, sender_trace
 
 __all__ = ["fake", "paper"]
 
@@ -117,8 +119,30 @@ def test_what_happened_is_explained(fake: FakeRunner) -> None:
     assert near.explanation.window_ns == (1_400_000_000, 2_000_000_000)
     assert near.moments.empty
     assert list(near.moments) == list(explained.moments)
-    assert oa.explain("last", "1s", "1.5s").trace == 1, "a trace of all of it is stored"
+    part = oa.explain("last", "1s", "1.5s")
+    assert part.trace == 1, "a trace of all of it is stored"
+    assert (len(part.limits), len(part.costs)) == (0, 0)
     assert len(fake.asked) == 2
+
+
+def test_what_cost_a_flow_most_is_a_data_frame(fake: FakeRunner) -> None:
+    rows = [
+        acked(time * 10**6, delivered_segments=number, mss_bytes=1000, srtt_us=20_000,
+              rto_us=200_000, limited_by=1)
+        for number, time in enumerate([*range(100), *range(200, 300)])
+    ]  # fmt: skip
+    marked = counted(95 * 10**6, "TCPSackRecovery"), counted(95 * 10**6, "TCPSACKReorder")
+    fake.trace = lambda capture: replace(sender_trace(rows, marked), capture=capture)
+    first = oa.run("pair.yaml").ids[0]
+    explained = oa.explain("last")
+    (cost,) = explained.costs.itertuples(index=False)
+    assert (cost.flow, cost.time_s, cost.kinds) == ("one", 0.095, ["reordering"])
+    assert (cost.level_bps, cost.is_back) == (8e6, False)  # it waits at the end of the trace
+    assert explained.limits.loc["one"].sum() == pytest.approx(1)
+    fake.trace = lambda capture: replace(sender_trace(rows), capture=capture)
+    oa.run("pair.yaml", resume=False)
+    (only,) = oa.explain("last", against=first).comparisons.itertuples(index=False)
+    assert (only.run, only.flow, only.kind) == (first, "one", "reordering")
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ TRIED: dict[str, list[list[str]]] = {
     "tag": [["RUN", "good"], ["RUN", TEXT]],
     "validate": [["hostile.yaml"], ["refused.yaml"]],
     "explain": [["RUN"], ["RUN" + TEXT], ["RUN", "--flow", TEXT], ["RUN", "--at", TEXT],
-                ["RUN", "--window", TEXT], ["FAILED"]],
+                ["RUN", "--window", TEXT], ["RUN", "--against", TEXT], ["FAILED"]],
     "zoom": [["RUN", "--window", "0s..1s"], ["RUN", "--window", TEXT], ["RUN" + TEXT, "--window",
              "0s..1s"], ["FAILED", "--window", "0s..1s"], ["RUN", "--window", "0s..1s", "--trace",
              TEXT], ["RUN", "--window", "0s..1s", "--limit", TEXT]],

@@ -1,0 +1,79 @@
+"""The JSON document of an explanation, by the models of the contract."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from results.contract import traces as contract
+from results.contract.base import SCHEMA
+
+if TYPE_CHECKING:
+    from orchestrator.application.stored.explain import Explanation, FlowComparison, FlowStory
+    from results.traces.moments import Moment
+
+
+def document(explanation: Explanation) -> dict[str, Any]:
+    """Return the JSON contract of ``explain``."""
+    return _explanation(explanation).document()
+
+
+def _explanation(explanation: Explanation) -> contract.Explanation:
+    against = explanation.against
+    return contract.Explanation.model_construct(
+        schema_=SCHEMA,
+        run=explanation.run_id,
+        trace=explanation.trace,
+        from_ns=explanation.window_ns[0],
+        to_ns=explanation.window_ns[1],
+        flows=[
+            _flow(name, moments, explanation.stories.get(name))
+            for name, moments in explanation.flows.items()
+        ],
+        against=None if against is None else _explanation(against),
+        comparisons=[_comparison(comparison) for comparison in explanation.comparisons],
+    )
+
+
+def _flow(name: str, moments: Sequence[Moment], story: FlowStory | None) -> contract.ExplainedFlow:
+    limits = None if story is None else story.limits
+    return contract.ExplainedFlow.model_construct(
+        flow=name,
+        counts=dict(Counter(moment.kind for moment in moments)),
+        moments=[_moment(moment) for moment in moments],
+        limited_by=None if limits is None else limits.shares,
+        limits_shown_by=None if limits is None else limits.shown_by,
+        costliest=None
+        if story is None
+        else [
+            contract.CostlyEvent.model_construct(**(vars(event) | {"moments": list(event.moments)}))
+            for event in story.costliest
+        ],
+    )
+
+
+def _comparison(comparison: FlowComparison) -> contract.ComparedFlows:
+    found = comparison.difference
+    first, second = (
+        contract.FlowOfRun.model_construct(run=run, flow=flow)
+        for run, flow in (comparison.first, comparison.second)
+    )
+    return contract.ComparedFlows.model_construct(
+        first=first,
+        second=second,
+        counts={kind: list(counts) for kind, counts in found.counts.items()},
+        only_first=[_moment(moment) for moment in found.only_first],
+        only_second=[_moment(moment) for moment in found.only_second],
+    )
+
+
+def _moment(moment: Moment) -> contract.Moment:
+    return contract.Moment.model_construct(
+        time_ns=moment.time_ns,
+        until_ns=moment.until_ns,
+        kind=moment.kind,
+        text=moment.text,
+        numbers=moment.numbers,
+        evidence=moment.evidence,
+    )

@@ -1,0 +1,109 @@
+"""``explain``: what it prints of a run, of two flows and of two runs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from orchestrator.protocol.reports import trace_records as records
+from orchestrator.recording.trace import Capture, Trace
+from tests.support import golden
+from tests.support.run import SCENARIO, FakeRunner, fake, orchestrator, run_ids
+from tests.support.traced_senders import acked, counted, happened, sender_trace
+
+__all__ = ["fake"]
+
+GOLDEN = Path(__file__).parent / "golden"
+MS = 1_000_000
+
+
+def traced(capture: Capture) -> Trace:
+    """A sender that gets an ACK each millisecond from 10 ms to 800 ms, but for 100 ms of them."""
+    times = [time for time in range(10, 800) if not 210 <= time < 310]
+    acks = [
+        acked(time * MS, delivered_segments=number, mss_bytes=1000, srtt_us=20_000, rto_us=200_000,
+              limited_by=1, cwnd_segments=20)
+        for number, time in enumerate(times)
+    ]  # fmt: skip
+    acks.append(acked(800 * MS, delivered_segments=len(times), mss_bytes=1000))
+    events = [
+        counted(205 * MS, "TCPSackRecovery"),
+        happened(205 * MS, records.CA_STATE, value=3, cwnd_segments=19, ssthresh_segments=10),
+        happened(205 * MS, records.RETRANSMIT),
+        happened(310 * MS, records.CA_STATE, value=0, before=3, cwnd_segments=10,
+                 ssthresh_segments=10),
+        counted(600 * MS, "TCPHystartDelayDetect"),
+    ]  # fmt: skip
+    lost = {"time_ns": 190 * MS, "channel": 0, "step": records.LOST_BY_NUMBER, "to_sink": 1,
+            "payload_bytes": 1000, "seq": 5}  # fmt: skip
+    made = sender_trace(acks, events, links=[lost])
+    return replace(made, capture=capture)
+
+
+@pytest.fixture
+def stored(fake: FakeRunner) -> list[str]:
+    """The ids of two runs of two flows, of which the second had no trouble."""
+    fake.trace = traced
+    Path("two.yaml").write_text(
+        SCENARIO.rstrip() + "\n  - {name: two, group: a, congestion: reno, traffic: {kind: bulk}}\n"
+    )
+    orchestrator("run", "two.yaml")
+    orchestrator("explain", "last")
+    orchestrator("run", "two.yaml")
+    fake.trace = lambda capture: replace(sender_trace(()), capture=capture)
+    return run_ids()
+
+
+def test_explain_reads_as_its_golden_file(fake: FakeRunner, stored: list[str]) -> None:
+    first, second = stored
+    said = ""
+    for words in (
+        [first],
+        [first, "--window", "500ms..700ms"],
+        [first, "--flow", "one", "--flow", "two", "--most", "1"],
+        [first, "--against", second, "--flow", "one", "--quiet"],
+        [first, "--against", second, "--flow", "three"],
+        [first, "--at", "1s", "--window", "0s..1s"],
+    ):
+        text = golden.transcript(("explain", *words), orchestrator("explain", *words))
+        said += text.replace(first, "FIRST").replace(second, "SECOND")
+    golden.check(GOLDEN / "explain.txt", said)
+
+
+def test_json_is_the_contract(fake: FakeRunner, stored: list[str]) -> None:
+    first, second = stored
+    done = orchestrator("explain", first, "--against", second, "--json")
+    assert done.exit_code == 0, done.stderr
+    said = json.loads(done.stdout)
+    one, two = said["flows"]
+    (event,) = one["costliest"]
+    assert event == {
+        "time_ns": 190 * MS, "until_ns": 310 * MS, "is_back": True, "cost_bytes": 99_000,
+        "level_bps": 8e6, "moments": [0, 1],
+    }  # fmt: skip
+    assert [one["moments"][at]["kind"] for at in event["moments"]] == [
+        "loss by number", "fast recovery",
+    ]  # fmt: skip
+    assert sum(one["limited_by"].values()) == pytest.approx(1)
+    assert one["limits_shown_by"] in ("samples", "acks")
+    assert two["costliest"] == []
+    assert said["against"]["run"] == second
+    assert [flow["flow"] for flow in said["against"]["flows"]] == ["one", "two"]
+    first_compared, _other = said["comparisons"]
+    assert first_compared["first"] == {"run": first, "flow": "one"}
+    assert first_compared["second"] == {"run": second, "flow": "one"}
+    assert first_compared["counts"] == {
+        "HyStart": [1, 0], "fast recovery": [1, 0], "loss by number": [1, 0],
+    }  # fmt: skip
+    assert first_compared["only_first"] == one["moments"]
+    assert first_compared["only_second"] == []
+
+
+def test_a_part_of_a_run_has_no_story(fake: FakeRunner, stored: list[str]) -> None:
+    said = json.loads(orchestrator("explain", stored[0], "--at", "600ms", "--json").stdout)
+    (one, _two) = said["flows"]
+    assert (one["limited_by"], one["costliest"]) == (None, None)
+    assert (said["against"], said["comparisons"]) == (None, [])
