@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from orchestrator.application.stored.spare_traces import spare_traces
 from orchestrator.cli.options import shared
 from orchestrator.cli.render import terminal
 from orchestrator.cli.render.status_line import StatusLine
@@ -21,9 +22,14 @@ from results.wording import quantities
     is_flag=True,
     help="Also remove runs that failed or were interrupted, unless they have a note or a tag.",
 )
+@click.option(
+    "--traces",
+    is_flag=True,
+    help="Also remove traces that `zoom` can make again, unless their run has a note or a tag.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @shared.database
-def command(failed: bool, dry_run: bool, db: Path) -> None:
+def command(failed: bool, traces: bool, dry_run: bool, db: Path) -> None:
     """Remove temporary folders of processes that were killed, and shrink the results database.
 
     Removed runs leave free space in the file. This gives it back to the file system. For a while it
@@ -32,6 +38,7 @@ def command(failed: bool, dry_run: bool, db: Path) -> None:
     \b
     orchestrator gc --failed --dry-run
     orchestrator gc --failed
+    orchestrator gc --traces
     """
     opened = Store.open_read_only(db) if dry_run else Store.open_existing(db, StatusLine().say)
     with opened as store:
@@ -46,9 +53,12 @@ def command(failed: bool, dry_run: bool, db: Path) -> None:
             terminal.line(
                 f"failed and interrupted: {quantities.plural(len(bad), 'run')} {done}{stay}"
             )
+        if traces:
+            _traces(store, dry_run)
         if dry_run:
             size = megabytes(housekeeping.free_bytes(store))
-            more = ", and what the removed runs take" if failed else ""
+            removed = [name for name, given in (("runs", failed), ("traces", traces)) if given]
+            more = f", and what the removed {' and '.join(removed)} take" if removed else ""
             terminal.line(f"{db}: {size} would be given back{more}")
             return
         with StatusLine() as line:
@@ -64,6 +74,21 @@ def command(failed: bool, dry_run: bool, db: Path) -> None:
 def megabytes(size_bytes: int) -> str:
     """Return a size in MB."""
     return f"{size_bytes / 1e6:.1f} MB"
+
+
+def _traces(store: Store, dry_run: bool) -> None:
+    """Remove traces that can be made again, and say how many stay."""
+    spare = spare_traces(store)
+    if not dry_run:
+        housekeeping.remove_traces(store, spare.runs)
+    done = "would be removed" if dry_run else "removed"
+    stay = (
+        f"; those of {len(spare.kept)} stay, which have notes or tags or cannot be made again"
+        if spare.kept
+        else ""
+    )
+    runs = quantities.plural(len(spare.runs), "run")
+    terminal.line(f"traces: those of {runs}, {megabytes(spare.stored_bytes)} {done}{stay}")
 
 
 def _temporary(dry_run: bool) -> None:

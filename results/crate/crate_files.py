@@ -21,7 +21,7 @@ from results.contract.base import json_ready
 from results.crate import crate_plan
 from results.documents import run_document
 from results.experiment.experiments import Experiment
-from results.export import FORMATS, csv_files
+from results.export import FORMATS, csv_files, parquet_files, pcapng
 from results.matrix.axes import shown
 from results.metrics import METRICS
 from results.records.model import RunRow
@@ -29,6 +29,9 @@ from results.runs import result
 from results.store.store import Store
 from results.store.stored import StoredRun
 from results.tables import experiment_table
+from results.traces import typed_tables
+from results.traces.choice import TraceChoice
+from results.traces.places import ALL
 
 METADATA = "ro-crate-metadata.json"
 NAME = "rocrate"
@@ -37,7 +40,8 @@ FILES = (
     "files that it names, plan.json (`orchestrator run DIR` makes the runs again), "
     "table.csv and table.parquet (as of an experiment), runs/ID.json (provenance, metrics and "
     "checks of each run) and figures/ (those that the scenario names). Of a single run samples/ "
-    "(as csv) instead of figures. DIR.zip is an archive of all that."
+    "(as csv, with its traces as parquet and pcapng) instead of figures. DIR.zip is an archive of "
+    "all that."
 )
 
 _CRATE = "https://w3id.org/ro/crate/1.1"
@@ -53,7 +57,7 @@ _MEDIA = {
     "c": "text/x-c", "csv": "text/csv", "h": "text/x-c", "json": "application/json",
     "parquet": "application/vnd.apache.parquet",
     "pdf": "application/pdf", "png": "image/png", "svg": "image/svg+xml",
-    "yaml": "application/yaml",
+    "pcapng": "application/x-pcapng", "yaml": "application/yaml",
 }  # fmt: skip
 _PARTS = FORMATS["csv"].parts
 
@@ -97,6 +101,7 @@ def write(
         names = [f"samples/{part or 'tcp'}.csv" for part in _PARTS]
         csv_files.write(store.load(rows[0].id), [_made(folder / name) for name in names])
         described |= dict.fromkeys(names, "samples and metrics of the run, as `export` writes csv")
+        described |= _traces(folder, store.load(rows[0].id))
     graph = _graph(folder, store, experiment, rows, described, licence)
     text = _json({"@context": _CONTEXT, "@graph": graph}, 2)
     (folder / METADATA).write_text(text, encoding="utf-8")
@@ -146,6 +151,22 @@ def _plan(
     return described
 
 
+def _traces(folder: Path, run: StoredRun) -> dict[str, str]:
+    """Write the traces of the run; return names with descriptions."""
+    described = {}
+    for head in run.traces:
+        about = f"trace {head.number} of the run"
+        names = [f"samples/trace-{head.number}.{part}.parquet" for part in typed_tables.PARTS]
+        choice = TraceChoice(head.number, ALL)
+        parquet_files.write_trace(run, [_made(folder / name) for name in names], choice)
+        described |= dict.fromkeys(names, f"{about}, as `export` writes parquet with --trace")
+        if head.rows["frames"]:
+            name = f"samples/trace-{head.number}.pcapng"
+            pcapng.write(run, [folder / name], choice)
+            described[name] = f"{about}: its frames at all places"
+    return described
+
+
 def _scenario_name(row: RunRow, rows: Sequence[RunRow]) -> str:
     """Return the file of a run's scenario: the newest text has the plain name."""
     if row.scenario_sha256 == rows[-1].scenario_sha256:
@@ -165,6 +186,7 @@ def _write_run(path: Path, run: StoredRun) -> None:
             "resolved": head.resolved,
             "network": [link.document() for link in head.links],
             "provenance": run.provenance,
+            "traces": [head.document() for head in run.traces],
         }
     )
     path.write_text(_json(document, 1), encoding="utf-8")

@@ -7,9 +7,9 @@ silence for its timer. Times in which a window or a buffer held the sender back 
 
 The level of an event is the rate at which data were newly acknowledged, cumulatively or by SACK, in
 the RTT before it. Its cost is the most that the flow fell behind this level from the event's begin
-until the next event's. The flow is back at its level there, if an RTT or more is left. Time in which the sender had
-neither unsent nor unacknowledged data does not count. RTT and RTO are the sender's own, smoothed
-and as they are then.
+until the next event's. The flow is back at its level there, if an RTT or more is left. Time in
+which the sender had neither unsent nor unacknowledged data does not count. RTT and RTO are the
+sender's own, smoothed and as they are then.
 """
 
 from __future__ import annotations

@@ -59,10 +59,9 @@ def _show_costs(story: FlowStory, found: Sequence[Moment]) -> None:
         until = f"until {event.until_ns / 1e9:.6f} s"
         if not event.is_back:
             until += ", when it was not yet back"
-        terminal.line(
-            f"    At {event.time_ns / 1e9:.6f} s {kinds}: {size(event.cost_bytes)} less than at the "
-            f"{number(event.level_bps, 3, 1e6)} Mbit/s before, {until}."
-        )
+        level = f"{number(event.level_bps, 3, 1e6)} Mbit/s"
+        cost = f"{size(event.cost_bytes)} less than at the {level} before"
+        terminal.line(f"    At {event.time_ns / 1e9:.6f} s {kinds}: {cost}, {until}.")
 
 
 def _counts(found: Sequence[Moment]) -> str:

@@ -136,6 +136,12 @@ def read(
     return Trace(head.capture, tables, frame_bytes, head.full_ns)
 
 
+def remove(connection: sqlite3.Connection, run: int) -> None:
+    """Remove all traces of a run, inside the caller's transaction."""
+    for table in ("trace_tables", "traces"):
+        connection.execute(f"DELETE FROM {table} WHERE run = ?", (run,))
+
+
 def problems(connection: sqlite3.Connection) -> Iterator[str]:
     """Yield what is wrong with each trace that is not what was stored.
 

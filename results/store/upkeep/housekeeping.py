@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from orchestrator.errors import UsageError
 from results.schema import access_errors, database
-from results.store.parts import files, notes, removal
+from results.store.parts import files, notes, removal, traces
 from results.store.store import Store
 from results.store.stored import reading
 
@@ -72,6 +72,13 @@ def remove_runs(store: Store, runs: Sequence[str]) -> None:
             if status == "running":
                 raise UsageError(f"run {run_id} is running; end it first. Nothing was removed")
         removal.remove(connection, [(key, run_id) for key, run_id, _status in keys])
+
+
+def remove_traces(store: Store, runs: Sequence[str]) -> None:
+    """Remove all traces of runs, which stay as they are."""
+    with store.writing() as connection:
+        for key, _run_id, _status in _find(store, connection, runs):
+            traces.remove(connection, key)
 
 
 def ended_badly(store: Store) -> tuple[list[str], list[str]]:

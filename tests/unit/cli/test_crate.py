@@ -18,9 +18,12 @@ from results.crate import crate_files
 from results.experiment.experiments import Experiment
 from results.store.store import Store
 from results.tables import experiment_table, parquet
+from tests.support import traced_frames
 from tests.support.experiments import make
 from tests.support.file_sizes import TOO_LARGE, files_of_at_most
 from tests.support.recordings import head
+from tests.support.traced_frames import run_with
+from tests.support.traced_senders import acked, counted, sender_trace
 
 LIMIT = "topology.bottleneck.queue.limit"
 TEXT = """\
@@ -114,12 +117,37 @@ def test_the_crate_of_an_experiment(tmp_path: Path) -> None:
     assert (only["seed"], only["variant"], only["link_model"]) == (2, {LIMIT: "10p"}, 1)
     assert {"digest", "kernel", "fidelity", "metrics"} <= set(only)
     assert {"resolved", "provenance", "scenario_sha256", "network"} <= set(run)
+    assert run["traces"] == []
     assert entities["#metric-goodput_bps"]["unitText"] == "bit/s"
     programs = [entities[name] for name in ids(actions[1]["instrument"])]
     assert [entities[each["license"]["@id"]]["name"] for each in programs] == [
         "Apache License 2.0", "GNU GPL, version 2 only"
     ]  # fmt: skip
     assert entities[entities["./"]["license"]["@id"]]["name"].startswith("Not stated")
+
+
+def test_the_crate_of_a_run_has_its_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ORCHESTRATOR_DB", str(tmp_path / "runs.db"))
+    sender = sender_trace([acked(5, cwnd_segments=10)], [counted(7, "TCPFullUndo")])
+    with Store(tmp_path / "runs.db") as store:
+        run = run_with(store, traced_frames.trace(traced_frames.DROPS), sender)
+        heads = [head.document() for head in run.traces]
+    done = export(run.id, "-o", "crate")
+    assert done.exit_code == 0, done.stderr
+    entities = require_valid(Path("crate"))
+    tables = ["acks", "drops", "ends", "events", "frames", "links"]
+    assert sorted(path.name for path in Path("crate/samples").glob("trace-*")) == sorted(
+        ["trace-1.pcapng", *(f"trace-{number}.{name}.parquet" for number in (1, 2)
+                             for name in tables)]
+    )  # fmt: skip
+    assert entities["samples/trace-1.pcapng"]["encodingFormat"] == "application/x-pcapng"
+    acks = duckdb.sql("SELECT time_ns, cwnd_segments FROM 'crate/samples/trace-2.acks.parquet'")
+    assert acks.fetchall() == [(5, 10)]
+    CliRunner().invoke(commands, ["export", run.id, "--at", "all", "-o", "all.pcapng"])
+    assert Path("crate/samples/trace-1.pcapng").read_bytes() == Path("all.pcapng").read_bytes()
+    told = json.loads(Path(f"crate/runs/{run.id}.json").read_text())
+    assert told["traces"] == heads
 
 
 @pytest.mark.slow

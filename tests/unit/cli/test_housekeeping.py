@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,14 @@ from click.testing import CliRunner, Result
 from orchestrator.cli import commands
 from orchestrator.files.temporary import TemporaryFolder, bytes_on_disk
 from results.store.store import Store
-from tests.support import golden
+from tests.support import golden, traces
 from tests.support.recordings import head
-from tests.support.run import FakeRunner, fake, orchestrator, run_ids
+from tests.support.run import KERNEL, FakeRunner, fake, orchestrator, recording, run_ids
 
 __all__ = ["fake"]
 
 GOLDEN = Path(__file__).parent / "golden"
+DB = Path("results/runs.db")
 
 
 @pytest.fixture
@@ -198,6 +200,36 @@ def test_gc_keeps_failed_runs_that_people_marked(ids: list[str]) -> None:
     orchestrator("note", ids[0], "look at this one")
     assert orchestrator("gc", "--failed").exit_code == 0
     assert run_ids() == ids
+
+
+def test_gc_removes_traces_that_can_be_made_again(
+    fake: FakeRunner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake.trace = traces.small
+    for _ in range(4):
+        orchestrator("run", "pair.yaml")
+        orchestrator("zoom", "last", "--window", "1s..2s")
+    ids = run_ids()
+    orchestrator("tag", ids[1], "keep")
+    with Store(DB) as store:
+        made = recording(fake.asked[0][0].runs[0], "faithful", "d")
+        elsewhere = store.begin(store.load(ids[2]).head)
+        store.finish(elsewhere, replace(made, kernel="6.1.0"), 1.0)
+        store.add_trace(elsewhere, traces.small())
+    monkeypatch.setattr("guest.build.find", lambda: None)
+    assert "fix: orchestrator guest build" in orchestrator("gc", "--traces").stderr
+    monkeypatch.setattr("guest.build.find", lambda: KERNEL)
+    before = DB.read_bytes()
+    dry = orchestrator("gc", "--traces", "--dry-run")
+    assert "; those of 2 stay, which have notes or tags or cannot be made again\n" in dry.stdout
+    assert "traces: those of 3 runs, 0.0 MB would be removed" in dry.stdout
+    assert DB.read_bytes() == before
+    assert "traces: those of 3 runs, 0.0 MB removed" in orchestrator("gc", "--traces").stdout
+    with Store.open_read_only(DB) as store:
+        assert [run for run in run_ids() if store.traces(run)] == [ids[1], elsewhere]
+        assert all(store.load(run).status == "ok" for run in run_ids())
+    assert "0 damaged" in orchestrator("doctor", "--store").stdout
+    assert orchestrator("zoom", ids[0], "--window", "1s..2s").exit_code == 0
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ TRIED: dict[str, list[list[str]]] = {
         [NAME, "--format", "rocrate", "-o", "crate"],
         ["nothing" + TEXT, "-o", "nothing.csv"],
     ],
-    "gc": [[], ["--failed"]],
+    "gc": [[], ["--failed"], ["--traces"]],
     "init": [["mine.yaml"]],
     "judge": [["RUN"], ["--all"]],
     "merge": [["other.db", "--db", "into.db"]],
