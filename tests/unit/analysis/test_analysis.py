@@ -7,11 +7,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import orchestrator.analysis as oa
+from orchestrator.recording.model import COUNTER_DTYPE
 from results.store.store import Store
 from tests.support.experiments import make
+from tests.support.recordings import head, whole
 
 NOTEBOOK = Path(__file__).parents[3] / "docs" / "analysis.ipynb"
 LIMIT = "topology.bottleneck.queue.limit"
@@ -122,6 +125,25 @@ def test_samples_have_their_time(results: oa.Results) -> None:
     assert results.samples(run, 0)["rtt_us"].eq(100_000).all()
     assert results.transfers(run, "a").empty
     assert list(results.queue(run, 0).columns[:2]) == ["time_s", "time_ns"]
+
+
+def test_counters_of_a_host_have_a_column_each(tmp_path: Path) -> None:
+    """A counter is 0 before its first row, and keeps its value between two."""
+    made = whole()
+    rows = [(0, 0, 1, 2), (5 * 10**9, 0, 0, 1), (5 * 10**9, 0, 1, 3), (10**10, 0, 0, 4)]
+    made.counters = np.array(rows, COUNTER_DTYPE)
+    with Store(tmp_path / "runs.db") as store:
+        store.finish(store.begin(head()), made, 1.0)
+    with oa.open(tmp_path / "runs.db") as opened:
+        found = opened.counters("last", "s")
+        assert found.to_dict("list") == {
+            "time_s": [0.0, 5.0, 10.0],
+            "TcpExt:TCPTimeouts": [0, 1, 4],
+            "TcpExt:TCPLossProbes": [2, 3, 3],
+        }
+        assert list(opened.counters("last", "d").columns) == ["time_s"]
+        with pytest.raises(oa.UsageError, match="no counters of host 'x'; it has s, d"):
+            opened.counters("last", "x")
 
 
 def test_what_is_not_there_is_an_error(results: oa.Results, tmp_path: Path) -> None:

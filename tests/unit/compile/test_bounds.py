@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 
 from orchestrator.compile import bounds
+from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.planning.costs.estimate import wall_s
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol.reports.records import COUNTER_ROW
 from orchestrator.scenario import load
 from tests.support.hostile_texts import CAPTURED
 
@@ -53,6 +55,19 @@ def test_bounds_follow_what_a_run_samples() -> None:
     assert many.file_bytes["queue.bin"] == few.file_bytes["queue.bin"]
     assert few.total_bytes == sum(few.file_bytes.values()) < 200 * MIB
     assert few.file_bytes["progress"] == MIB
+
+
+def test_counters_of_hosts_have_a_period_only_where_the_scenario_has_one() -> None:
+    plain, fine = run_of("quickstart.yaml"), run_of("quickstart.yaml", "sample.counters=10ms")
+    assert "counters_ns" not in bed_spec(plain, 2**30)["sample"]
+    assert bed_spec(fine, 2**30)["sample"]["counters_ns"] == 10_000_000
+    assert (plain.counter_readings, fine.counter_readings) == (0, 4 * 6000)
+    assert fine.estimated_disk_bytes > plain.estimated_disk_bytes
+    assert wall_s(fine) > wall_s(plain)
+    allowed = bounds.of(fine).file_bytes["counters.bin"]
+    written = COUNTER_ROW.size * 145_573  # as a guest wrote
+    assert 5 * written < allowed
+    assert bounds.of(plain).file_bytes["counters.bin"] < 2 * MIB
 
 
 def test_the_time_limit_of_a_run_follows_its_estimate_or_the_option() -> None:

@@ -112,6 +112,8 @@ ONE_FAULT: list[tuple[Edit, int, int, str]] = [
     (("start: 100ms", "stop: 0s"), 16, 75, "must be above zero"),
     (("sample: {tcp: 100ms", "sample: {tcp: 999us"), 17, 15, "at least 1ms"),
     (("sample: {tcp: 100ms", "sample: {tcp: 61s"), 17, 15, "longer than the duration of 60s"),
+    (("sample: {tcp: 100ms", "sample: {counters: 61s"), 17, 20, "longer than the duration of 60s"),
+    (("sample: {tcp: 100ms", "sample: {counters: 999us"), 17, 20, "at least 1ms"),
     # keys
     (("warmup:", "warmpu:"), 6, 1, "unknown key `warmpu` (did you mean `warmup`?); valid keys: v"),
     (("rate: 10mbit,", "rate: 10mbit, dealy: 1ms,"), 10, 30, "(did you mean `delay`?)"),
@@ -218,7 +220,7 @@ ONE_FAULT: list[tuple[Edit, int, int, str]] = [
         ("sample: {tcp: 100ms, queue: 100ms}", "sample: 100ms"),
         17,
         9,
-        "(keys: tcp, queue), not `100ms`",
+        "(keys: tcp, queue, counters), not `100ms`",
     ),
     (
         ("description: W", "description: [W]  # "),

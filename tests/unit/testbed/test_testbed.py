@@ -16,14 +16,22 @@ from orchestrator.protocol.numbering import (
     QUEUE_CLASS,
     QUEUE_HANDLE,
 )
-from orchestrator.protocol.sampling_schedule import EDGES, GRID, MANY, QUEUES, RECEIVERS, SENDERS
+from orchestrator.protocol.sampling_schedule import (
+    COUNTERS,
+    EDGES,
+    GRID,
+    MANY,
+    QUEUES,
+    RECEIVERS,
+    SENDERS,
+)
 from orchestrator.testbed.kernel import netlink
 from orchestrator.testbed.network.link import GrantedLink
 from orchestrator.testbed.network.queues import qdisc
 from orchestrator.testbed.sampling import probes
 
 MS = 1_000_000
-EVERYTHING = SENDERS | RECEIVERS | QUEUES | MANY | EDGES
+EVERYTHING = SENDERS | RECEIVERS | QUEUES | MANY | EDGES | COUNTERS
 
 
 def test_every_time_comes_once_and_in_order() -> None:
@@ -58,6 +66,22 @@ def test_senders_are_read_on_the_metrics_grid_whatever_the_scenario_samples(peri
     )
     found = [time_ns // MS for time_ns, what in plan if what & GRID]
     assert found == sorted({*range(0, 501, 24), 123, 500})
+
+
+@pytest.mark.parametrize("period_ms", [None, 30, 70])
+def test_counters_of_hosts_are_read_at_the_edges_and_at_a_period_of_their_own(
+    period_ms: int | None,
+) -> None:
+    period_ns = None if period_ms is None else period_ms * MS
+    plan = list(
+        sampling_schedule.ticks(500 * MS, 100 * MS, 100 * MS, [123 * MS], counters_ns=period_ns)
+    )
+    found = [time_ns // MS for time_ns, what in plan if what & COUNTERS]
+    regular = () if period_ms is None else range(0, 501, period_ms)
+    assert found == sorted({0, *regular, 123, 500})
+    without = sampling_schedule.ticks(500 * MS, 100 * MS, 100 * MS, [123 * MS])
+    others = [(time_ns, what & ~COUNTERS) for time_ns, what in plan if what != COUNTERS]
+    assert others == [(time_ns, what & ~COUNTERS) for time_ns, what in without]
 
 
 def test_a_duration_off_every_grid_ends_with_everything() -> None:

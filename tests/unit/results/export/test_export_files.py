@@ -78,10 +78,13 @@ def test_the_help_names_every_file_of_every_format() -> None:
 def test_csv_is_a_file_for_each_kind(run: StoredRun, tmp_path: Path) -> None:
     written = export(run, "csv", tmp_path / "out.csv")
     names = ["out", "out.queues", "out.flows", "out.datagrams", "out.transfers", "out.metrics",
-             "out.senders"]  # fmt: skip
+             "out.senders", "out.counters"]  # fmt: skip
     assert [path.name for path in written] == [f"{name}.csv" for name in names]
-    samples, queues, flows, *others, values, _senders = (table(path) for path in written)
+    samples, queues, flows, *others, values, _senders, counters = (table(path) for path in written)
     assert others == [[], []]
+    assert counters == [
+        {"host": "s", "time_ns": "10000000000", "counter": "TcpExt:TCPTimeouts", "value": "1"}
+    ]
     assert {row["scope"] for row in values} == {"run", "flow", "link"}
 
     assert [(row["flow"], row["endpoint"], row["time_ns"]) for row in samples] == [
@@ -175,18 +178,23 @@ def test_what_metrics_use_of_senders_is_in_every_format_with_samples(
 ) -> None:
     names = set(SENDER_STATE_DTYPE.names or ())
     expected = [(2_000_000_000, 1, 100_000), (2_100_000_000, 7, 0), (10_000_000_000, 1, 120_000)]
-    *_, senders = export(run, "csv", tmp_path / "out.csv")
+    *_, senders, _counters = export(run, "csv", tmp_path / "out.csv")
     assert senders.name == "out.senders.csv"
     rows = table(senders)
     assert set(rows[0]) == names
     assert [(int(r["time_ns"]), int(r["state"]), int(r["rtt_us"])) for r in rows] == expected
     assert {row["flow"] for row in rows} == {"a"}
-    *_, senders = export(run, "parquet", tmp_path / "out.parquet")
+    *_, senders, _counters = export(run, "parquet", tmp_path / "out.parquet")
     with duckdb.connect() as reader:
         found = reader.execute(f"SELECT time_ns, state, rtt_us FROM '{senders}'").fetchall()
     assert found == expected
     (path,) = export(run, "json", tmp_path / "out.json")
-    (part,) = json.loads(path.read_text(encoding="utf-8"))["samples"]["senders"]
+    samples = json.loads(path.read_text(encoding="utf-8"))["samples"]
+    assert samples["counters"] == [
+        {"hosts": ["s"], "counters": {"TcpExt:TCPTimeouts": {"time_ns": [10**10], "value": [1]}}},
+        {"hosts": ["d"], "counters": {}},
+    ]
+    (part,) = samples["senders"]
     assert (part["flow"], set(part["columns"])) == ("a", names - {"flow"})
     assert part["columns"]["rtt_us"] == {"unit": "us", "values": [100_000, 0, 120_000]}
 
