@@ -153,7 +153,7 @@ def _plan(
 
 def _traces(folder: Path, run: StoredRun) -> dict[str, str]:
     """Write the traces of the run; return names with descriptions."""
-    described = {}
+    described: dict[str, str] = {}
     for head in run.traces:
         about = f"trace {head.number} of the run"
         names = [f"samples/trace-{head.number}.{part}.parquet" for part in typed_tables.PARTS]

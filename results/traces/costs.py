@@ -115,8 +115,9 @@ def _delivery(view: TraceView, flow: int) -> _Delivery | None:
     rows = np.concatenate(of_ends)
     grown, changed = [], []
     for states in of_ends:
-        segments = np.diff(states["delivered_segments"].astype(np.int64), prepend=0) % 2**32
-        segments[0] = 0  # what was acknowledged before the trace
+        delivered = states["delivered_segments"].astype(np.int64)
+        # What was acknowledged before the trace does not count.
+        segments = np.diff(delivered, prepend=delivered[:1]).astype(np.int64) % 2**32
         grown.append(segments * states["mss_bytes"])
         changed.append(np.diff((states["limited_by"] != 0).astype(np.int64), prepend=0))
     order = np.argsort(rows["time_ns"], kind="stable")

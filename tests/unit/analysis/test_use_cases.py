@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -109,9 +110,9 @@ def test_what_happened_is_explained(fake: FakeRunner) -> None:
     (run_id,) = oa.run("pair.yaml").ids
     explained = oa.explain("last", flows=["one"])
     assert (explained.run_id, explained.trace, list(explained.flows)) == (run_id, 1, ["one"])
-    (undo,) = explained.moments.query("kind == 'undo'").itertuples(index=False)
-    assert (undo.time_s, undo.flow, undo.evidence) == (0.0, "one", {"events": 1})
-    assert math.isnan(undo.until_s)
+    (undo,) = explained.moments.query("kind == 'undo'").to_dict("records")
+    assert (undo["time_s"], undo["flow"], undo["evidence"]) == (0.0, "one", {"events": 1})
+    assert math.isnan(undo["until_s"])
     assert explained.counts.loc["one", "undo"] == 1
     assert "\none: at 0.000000 s the reduction of one after a timeout" in f"\n{explained}"
     assert len(fake.asked) == 2
@@ -135,14 +136,14 @@ def test_what_cost_a_flow_most_is_a_data_frame(fake: FakeRunner) -> None:
     fake.trace = lambda capture: replace(sender_trace(rows, marked), capture=capture)
     first = oa.run("pair.yaml").ids[0]
     explained = oa.explain("last")
-    (cost,) = explained.costs.itertuples(index=False)
-    assert (cost.flow, cost.time_s, cost.kinds) == ("one", 0.095, ["reordering"])
-    assert (cost.level_bps, cost.is_back) == (8e6, False)  # it waits at the end of the trace
+    (cost,) = explained.costs.to_dict("records")
+    assert (cost["flow"], cost["time_s"], cost["kinds"]) == ("one", 0.095, ["reordering"])
+    assert (cost["level_bps"], cost["is_back"]) == (8e6, False)  # it waits at the end of the trace
     assert explained.limits.loc["one"].sum() == pytest.approx(1)
     fake.trace = lambda capture: replace(sender_trace(rows), capture=capture)
     oa.run("pair.yaml", resume=False)
-    (only,) = oa.explain("last", against=first).comparisons.itertuples(index=False)
-    assert (only.run, only.flow, only.kind) == (first, "one", "reordering")
+    (only,) = oa.explain("last", against=first).comparisons.to_dict("records")
+    assert (only["run"], only["flow"], only["kind"]) == (first, "one", "reordering")
 
 
 @pytest.mark.parametrize(

@@ -148,13 +148,13 @@ def test_parquet_has_the_tables_of_a_trace_that_is_named(run: StoredRun, tmp_pat
     made = export(run, "parquet", tmp_path / "out.parquet", choice=TraceChoice(2))
     names = ["ends", "acks", "events", "links", "drops", "frames"]
     assert [path.name for path in made] == [f"out.{name}.parquet" for name in names]
-    acks = duckdb.sql(f"SELECT * FROM '{made[1]}'").to_df().iloc[0]
+    acks = duckdb.read_parquet(str(made[1])).to_df().iloc[0]
     assert (acks["time_ns"], acks["flow_name"], acks["cwnd_segments"]) == (5, "a", 10)
     assert acks["info"] == ""
-    counters = duckdb.sql(f"SELECT time_ns, name, value, event FROM '{made[2]}'").fetchall()
+    counters = duckdb.read_parquet(str(made[2])).select("time_ns, name, value, event").fetchall()
     assert counters == [(7, "TCPFullUndo", 1, "counter")] * 2
     (_ends, *_, frames) = export(run, "parquet", tmp_path / "1.parquet", choice=TraceChoice(1))
-    seen = duckdb.sql(f"SELECT host_name, channel_name, step_name FROM '{frames}'").fetchall()
+    seen = duckdb.read_parquet(str(frames)).select("host_name, channel_name, step_name").fetchall()
     assert len(seen) == len(DROPS)
     assert seen[0] == ("s", "", "sent")
     with pytest.raises(UsageError, match=f"--trace 3: run {run.id} has no such trace; it has 1, 2"):
@@ -168,7 +168,7 @@ def test_what_has_no_value_in_a_trace_is_missing_in_parquet(tmp_path: Path) -> N
         run = run_with(store, sender_trace([nothing, acked(6, ssthresh_segments=2)]))
         made = export(run, "parquet", tmp_path / "out.parquet", choice=TraceChoice(1))
     columns = "ssthresh_segments, min_rtt_us, pacing_rate_bytes_per_s"
-    assert duckdb.sql(f"SELECT {columns} FROM '{made[1]}'").fetchall() == [
+    assert duckdb.read_parquet(str(made[1])).select(columns).fetchall() == [
         (None, None, None), (2, 0, 0),
     ]  # fmt: skip
 
