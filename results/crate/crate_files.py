@@ -19,7 +19,7 @@ from orchestrator import __version__, plaintext
 from orchestrator.errors import UsageError
 from results.contract.base import json_ready
 from results.crate import crate_plan
-from results.documents import run_document
+from results.documents import run_document, trace_document
 from results.experiment.experiments import Experiment
 from results.export import FORMATS, csv_files, parquet_files, pcapng
 from results.matrix.axes import shown
@@ -186,7 +186,7 @@ def _write_run(path: Path, run: StoredRun) -> None:
             "resolved": head.resolved,
             "network": [link.document() for link in head.links],
             "provenance": run.provenance,
-            "traces": [head.document() for head in run.traces],
+            "traces": [trace_document.trace(head).document() for head in run.traces],
         }
     )
     path.write_text(_json(document, 1), encoding="utf-8")

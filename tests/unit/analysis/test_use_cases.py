@@ -155,7 +155,7 @@ def test_what_cost_a_flow_most_is_a_data_frame(fake: FakeRunner) -> None:
         ({"at": "soon"}, "soon"),
     ],
 )
-def test_a_time_to_explain_must_be_one(fake: FakeRunner, times: dict[str, str], error: str) -> None:
+def test_a_time_to_explain_must_be_one(fake: FakeRunner, times: dict[str, Any], error: str) -> None:
     with pytest.raises(oa.UsageError, match=error):
         oa.explain("last", **times)
 

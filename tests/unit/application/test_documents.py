@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.application.crate_runs import CrateComparison, CrateRunCompared
 from orchestrator.application.outcomes import ScenarioOutcome, SuiteResult
-from orchestrator.application.stored.explain import Explanation
+from orchestrator.application.stored.explain import Explanation, FlowComparison, FlowStory
 from orchestrator.application.stored.judge import JudgedAgain, NotJudged
 from orchestrator.application.stored.merge import MergedStores
 from orchestrator.application.zoom import ZoomResult
@@ -40,7 +40,10 @@ from results.store.parts.integrity import Damage, Integrity, RunState
 from results.store.parts.judgements import Judgement
 from results.store.parts.traces import TraceHead
 from results.store.upkeep.merging import MergedSource
+from results.traces.comparing import Difference
+from results.traces.costs import CostlyEvent
 from results.traces.moments import Moment
+from results.traces.time_limits import TimeLimits
 from tests.support import contract, golden, run_results
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -107,7 +110,19 @@ def _explanation() -> dict[str, Any]:
         Moment(5, 0, "full queue", "lost a packet", None, {"queue_packets": 100}, {"links": 1}),
         Moment(7, 0, "timeout", "waited", 9, {"rto_s": 0.2}, {"events": 2}),
     ]
-    return Explanation("1", 2, (0, 10**9), {"a": moments, "b": []}).document()
+    flows = {"a": moments, "b": []}
+    costly = CostlyEvent(5, 8, True, 3000, 2e6, (0, 1))
+    stories = {
+        "a": FlowStory(
+            TimeLimits({"congestion window": 0.75, "application": 0.25}, "acks"), [costly]
+        ),
+        "b": FlowStory(None, []),
+    }
+    found = Difference({"timeout": (1, 0)}, moments[1:], [])
+    compared = FlowComparison(("1", "a"), ("1", "b"), found)
+    rtts = {"a": 20_000_000, "b": 20_000_000}
+    other = Explanation("2", 1, (0, 10**9), {"b": []}, {}, rtts)
+    return Explanation("1", 2, (0, 10**9), flows, stories, rtts, other, [compared]).document()
 
 
 def _modules() -> dict[str, Any]:

@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 
 from orchestrator.cli import commands
 from results.crate import crate_files
+from results.documents import trace_document
 from results.experiment.experiments import Experiment
 from results.store.store import Store
 from results.tables import experiment_table, parquet
@@ -132,7 +133,7 @@ def test_the_crate_of_a_run_has_its_traces(tmp_path: Path, monkeypatch: pytest.M
     sender = sender_trace([acked(5, cwnd_segments=10)], [counted(7, "TCPFullUndo")])
     with Store(tmp_path / "runs.db") as store:
         run = run_with(store, traced_frames.trace(traced_frames.DROPS), sender)
-        heads = [head.document() for head in run.traces]
+        heads = [trace_document.trace(head).document() for head in run.traces]
     done = export(run.id, "-o", "crate")
     assert done.exit_code == 0, done.stderr
     entities = require_valid(Path("crate"))
