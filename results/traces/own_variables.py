@@ -44,6 +44,29 @@ _BY_ALGORITHM = {
 """Of algorithms without get_info(): members of their private data, as they lie there."""
 
 
+WITH_KNOWN_STATE = frozenset(_BY_ALGORITHM)
+"""The algorithms of which a trace has private data that are known."""
+
+CLOCK = "_jiffies"
+"""The ending of variables that are times since the kernel started."""
+
+
+def known_state(info: npt.NDArray[np.void], algorithm: bytes) -> npt.NDArray[np.void]:
+    """Return private data of an algorithm with zeros for what is not known, and for times.
+
+    Args:
+        info: column ``info`` of rows of a trace's table ``acks``, shape (n,).
+        algorithm: one of WITH_KNOWN_STATE, which all rows have.
+    """
+    form = np.dtype(_BY_ALGORITHM[algorithm])
+    known = np.frombuffer(info.tobytes(), np.uint8).reshape(len(info), -1).copy()
+    known[:, form.itemsize :] = 0
+    for name, (kind, offset) in (form.fields or {}).items():
+        if name.endswith(CLOCK):
+            known[:, offset : offset + kind.itemsize] = 0
+    return known.view(info.dtype)[:, 0]
+
+
 def own_variables(
     acks: npt.NDArray[np.void], algorithms: npt.NDArray[np.bytes_]
 ) -> Mapping[str, npt.NDArray[np.float64]]:

@@ -32,6 +32,7 @@ from results.traces.difference.comparable import (
 )
 from results.traces.difference.model import RunDifference, RunSide
 from results.traces.difference.traced_events import Names, TracedEvent
+from results.traces.own_variables import WITH_KNOWN_STATE
 
 if TYPE_CHECKING:
     from orchestrator.application.making_runs import RunSettings
@@ -71,7 +72,8 @@ class _Side:
     @property
     def names(self) -> Names:
         """The names of its flows and channels."""
-        return Names([flow.name for flow in self.run.flows], channel_names(self.run))
+        flows = [flow.name for flow in self.run.flows]
+        return Names(flows, channel_names(self.run), self.connections.private)
 
 
 def diff(runs: tuple[str, str], settings: RunSettings, listener: Listener) -> RunDifference:
@@ -94,6 +96,7 @@ def diff(runs: tuple[str, str], settings: RunSettings, listener: Listener) -> Ru
                 [one.run.id, other.run.id], store, settings.backend, stored_plans.DIFF
             )
             _require_corresponding(one.run, other.run)
+            one.connections.private = other.connections.private = _private(one.run, other.run)
             return _parting(sides, set_up, settings, listener)
     return RunDifference((_told(one), _told(other)), set_up)
 
@@ -142,6 +145,18 @@ def _require_corresponding(one: StoredRun, other: StoredRun) -> None:
                 f"{listed(second)}\n  fix: name runs with the same flows and links, in the same "
                 "order; `orchestrator compare` compares the metrics of any runs"
             )
+
+
+def _private(one: StoredRun, other: StoredRun) -> dict[int, bytes]:
+    """Return the flows with the same congestion control in both, whose private data are known."""
+    names = [
+        [(flow.congestion_control or "").encode() for flow in run.flows] for run in (one, other)
+    ]
+    return {
+        number: name
+        for number, (name, others) in enumerate(zip(*names, strict=True))
+        if name == others and name in WITH_KNOWN_STATE
+    }
 
 
 def _told(side: _Side) -> RunSide:

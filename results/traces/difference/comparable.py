@@ -2,8 +2,8 @@
 
 What chance sets alike for each run is left out: IP's identification and the ports. In their place a
 row has the number of its connection among those of its flow. Sequence numbers are relative to the
-first one of their end, as analysers of captures show them. What a congestion control without
-``get_info`` has as its state is left out, too: there may be addresses in it.
+first one of their end, as analysers of captures show them. Private data of a congestion control
+without ``get_info`` are left out, too, unless they are known: there may be addresses in them.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from orchestrator.protocol.reports import trace_records as records
 from orchestrator.recording.trace import ACKS_DTYPE, DROPS_DTYPE, EVENTS_DTYPE, LINKS_DTYPE, Trace
+from results.traces.own_variables import known_state
 
 Rows = npt.NDArray[np.void]
 Integers = npt.NDArray[np.int64]
@@ -56,9 +57,11 @@ class Connections:
 
     An end is (address and port of its own, those of its peer). ``first`` has the first sequence
     number of each end, and ``numbers`` counts the connections of each flow from 0 on. Traces of one
-    run that follow each other share it.
+    run that follow each other share it. ``private`` has the congestion control of each flow whose
+    private data are compared, one of ``WITH_KNOWN_STATE``.
     """
 
+    private: Mapping[int, bytes] = field(default_factory=dict)
     first: dict[tuple[int, int], int] = field(default_factory=dict)
     numbers: dict[tuple[int, int], int] = field(default_factory=dict)
     _counts: dict[int, int] = field(default_factory=dict)
@@ -208,7 +211,12 @@ def _acks(rows: Rows, ends: _Ends, connections: Connections) -> Rows:
         made[name] = np.where(by_segment, _relative(rows[name], first), 0)
     for name in ("snd_una", "snd_nxt"):
         made[name] = _relative(rows[name], own)
-    made["info"][rows["info_kind"] == 0] = bytes(records.CA_INFO_BYTES)
+    unknown = rows["info_kind"] == 0
+    for flow, algorithm in connections.private.items():
+        its = unknown & (made["flow"] == flow)
+        made["info"][its] = known_state(rows["info"][its], algorithm)
+        unknown &= ~its
+    made["info"][unknown] = bytes(records.CA_INFO_BYTES)
     return made
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from orchestrator.protocol.reports import trace_records as records
 from results.traces import names
 from results.traces.difference.comparable import COMPARED, TCP, Rows
-from results.traces.own_variables import own_variables
+from results.traces.own_variables import CLOCK, own_variables
 
 Kind = Literal["packet", "ack", "state"]
 
@@ -59,17 +59,21 @@ class TracedEvent:
 
 @dataclass(frozen=True)
 class Names:
-    """The names of a run's flows and channels, by their numbers."""
+    """The names of a run's flows and channels, by their numbers.
+
+    ``private`` is that of ``Connections``.
+    """
 
     flows: Sequence[str]
     channels: Sequence[str]
+    private: Mapping[int, bytes] = field(default_factory=dict)
 
     def traced(self, table: str, row: Any, others: Rows) -> TracedEvent:
         """Return a comparable row of a table as an event; ``others`` is the other run's table."""
         number = int(row["flow"])
         flow = self.flows[number] if number >= 0 else None
         place, what, text = _WORDS[table](self, flow, row)
-        values = _values(table, row)
+        values = _values(table, row, self.private.get(number, b""))
         time_ns = int(row["time_ns"])
         first, last = np.searchsorted(others["time_ns"], [time_ns, time_ns + 1]).tolist()
         only_here = not any(row == other for other in others[first:last])
@@ -78,14 +82,16 @@ class Names:
         )
 
 
-def _values(table: str, row: Any) -> dict[str, Any]:
+def _values(table: str, row: Any, algorithm: bytes) -> dict[str, Any]:
     """Return the values of a row by the names of its columns, and own variables by theirs."""
     values: dict[str, Any] = {name: _value(row[name]) for name in COMPARED[table].names or ()}
     if table == "acks":
-        own = own_variables(np.array([row], COMPARED[table]), np.array([b""]))
+        own = own_variables(np.array([row], COMPARED[table]), np.array([algorithm]))
         if own:
             del values["info"]
-        values |= {name: float(column[0]) for name, column in own.items()}
+        values |= {
+            name: float(column[0]) for name, column in own.items() if not name.endswith(CLOCK)
+        }
     return values
 
 

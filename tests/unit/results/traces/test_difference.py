@@ -23,7 +23,9 @@ SOURCE, SINK, PORT = 0x0100000A, 0x0200000A, 5001
 NAMES = Names(["mine"], ["core:forward", "core:reverse"])
 
 
-def tables(*, isn: int = 1000, port: int = 40000, end: int = 1, **rows: Sequence[Row]) -> Tables:
+def tables(
+    *, isn: int = 1000, port: int = 40000, end: int = 1, private: bytes = b"", **rows: Sequence[Row]
+) -> Tables:
     """Comparable tables of a run whose sender begins at ``isn`` and at ``port``.
 
     In rows its sequence numbers begin at 0. Packets in the channel 1 are ACKs.
@@ -51,7 +53,8 @@ def tables(*, isn: int = 1000, port: int = 40000, end: int = 1, **rows: Sequence
     made["events"] = [
         shifted({"end": end, **row}, "seq", "end_seq") for row in rows.get("events", [])
     ]
-    return comparable(Trace(Capture(0, END_NS), traces.filled(made)), Connections())
+    known = Connections({0: private} if private else {})
+    return comparable(Trace(Capture(0, END_NS), traces.filled(made)), known)
 
 
 def link(time_ns: int, step: int = records.ENQUEUED, **values: Any) -> Row:
@@ -277,6 +280,21 @@ def test_own_variables_of_a_congestion_control_have_their_names() -> None:
     assert known["bbr_cwnd_gain"] == 2.0
     assert "info" not in known
     assert unknown["info"] == "00" * 24, "without get_info it is not compared"
+
+
+@pytest.mark.parametrize(("member", "is_compared"), [(0, True), (1, True), (3, False), (5, True)])
+def test_the_private_state_of_cubic_is_compared_but_for_its_clock(
+    member: int, is_compared: bool
+) -> None:
+    def run(value: int) -> Tables:
+        info = struct.pack("=6I", *(value if at == member else 7 for at in range(6)))
+        return tables(private=b"cubic", acks=[state(5, info_bytes=24, info=info)])
+
+    one, other = run(1), run(2)
+    assert (first_parting(one, other, END_NS) is not None) == is_compared
+    values = Names(["mine"], [], {0: b"cubic"}).traced("acks", one["acks"][0], other["acks"]).values
+    assert values["cubic_last_max_cwnd_segments"] == (1 if member == 1 else 7)
+    assert "cubic_last_time_jiffies" not in values
 
 
 def test_an_event_tells_whether_the_other_run_has_it() -> None:
