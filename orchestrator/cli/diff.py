@@ -15,6 +15,7 @@ from orchestrator.cli.options import completion, shared
 from orchestrator.cli.render import terminal
 from orchestrator.cli.render.run_events import RunEvents
 from results.traces.difference.difference_document import document
+from results.wording import quantities
 
 if TYPE_CHECKING:
     from results.comparison.runs import DifferingValue
@@ -99,8 +100,14 @@ def _print_parting(difference: RunDifference) -> None:
 
 
 def _values(value: DifferingValue) -> str:
-    one, other = ("-" if each is None else str(each) for each in value.values)
+    one, other = map(_value, value.values)
     return f"{value.path}: {one} and {other}"
+
+
+def _value(value: object) -> str:
+    if value is None:
+        return quantities.NO_VALUE
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def _trace(side: RunSide) -> str:
