@@ -1,15 +1,17 @@
-"""Exported packets of real runs: tshark and the queues' own counters say the same of them."""
+"""Exported packets of real runs: tshark, tcptrace, tcpdump and the queues' counters agree."""
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from orchestrator.protocol.reports.trace_records import RETRANSMIT
+from orchestrator.protocol.reports.trace_records import BY_SEGMENT, RETRANSMIT
 from results.store.store import Store
 from results.traces.places import SIDES
 from tests.support.run import orchestrator
@@ -45,6 +47,7 @@ IN_FAVOUR = "in favour of another packet"
 WHEN_ASKED = "when the queue was asked for a packet"
 MARKED = "marked with CE by the queue of bottleneck:forward"
 
+Exported = Callable[..., Path]
 Read = Callable[..., list[list[str]]]
 
 
@@ -61,14 +64,25 @@ def db(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory)
 
 
 @pytest.fixture
-def read(db: Path, tmp_path: Path) -> Read:
-    """Export the frames of a place, and return fields of those that a filter of tshark takes."""
+def exported(db: Path, tmp_path: Path) -> Exported:
+    """Export the frames of a place, as pcapng or another format, and return the file."""
 
-    def read(place: str, fields: Sequence[str], display: str = "frame") -> list[list[str]]:
-        path = tmp_path / f"{place}.pcapng"
+    def exported(place: str, form: str = "pcapng") -> Path:
+        path = tmp_path / f"{place}.{form}"
         made = orchestrator("export", "last", "--db", str(db), "--at", place, "--force",
                             "-o", str(path))  # fmt: skip
         assert made.exit_code == 0, made.stderr
+        return path
+
+    return exported
+
+
+@pytest.fixture
+def read(exported: Exported) -> Read:
+    """Return fields of those frames of a place that a filter of tshark takes."""
+
+    def read(place: str, fields: Sequence[str], display: str = "frame") -> list[list[str]]:
+        path = exported(place)
         # By default tshark counts sequence numbers of a connection from 0 on.
         options = ["-o", "tcp.relative_sequence_numbers:FALSE", "-Y", display, "-T", "fields"]
         shown = subprocess.run(
@@ -106,6 +120,66 @@ def test_tshark_finds_the_retransmissions_that_the_sender_makes(
     ]
     assert [(int(time.replace(".", "")), int(seq)) for time, seq in found] == expected
     assert expected or host == "a_src0", "nothing was lost"
+
+
+@pytest.mark.parametrize("host", SENDERS)
+def test_tcptrace_agrees_with_the_kernel(db: Path, exported: Exported, host: str) -> None:
+    """docs/traces.md explains where both count something else."""
+    shown = subprocess.run(
+        ["tcptrace", "-nrl", exported(host)], capture_output=True, text=True, check=True
+    ).stdout
+
+    def said(name: str) -> float:
+        """What it says of the sender, whose column is the first one."""
+        found = re.search(rf"^ +{re.escape(name)}: +([\d.]+) ", shown, re.M)
+        # Without ambiguous ACKs it has no line of them.
+        assert found or name == "ambiguous acks", name
+        return float(found[1]) if found else 0.0
+
+    with Store.open_read_only(db) as store:
+        trace = store.trace(store.resolve("last"), 1)
+    ends, states = trace.tables["ends"], trace.tables["acks"]
+    (end,) = ends["end"][(ends["flow"] == SENDERS[host]) & (ends["is_sender"] == 1)]
+    after = states[states["end"] == end]
+    assert said("rexmt data pkts") == after["total_retrans_segments"].max()
+    acks = after[after["by"] == BY_SEGMENT]
+    stays = np.diff(acks["ack_seq"].astype(np.int64)) == 0
+    same_window = np.diff(acks["snd_wnd_bytes"].astype(np.int64)) == 0
+    # The kernel takes those for duplicates, too, that change the window.
+    assert said("duplicate acks") == np.sum(stays & same_window)
+    # Its samples are of ACKs that advance and acknowledge no retransmission, and of the SYN.
+    advancing = len(acks) - np.sum(stays)
+    names = ("RTT samples", "post-loss acks", "ambiguous acks")
+    samples, post_loss, ambiguous = (said(name) for name in names)
+    assert samples + post_loss + ambiguous == advancing + 1
+    # The kernel takes RTTs from SACKs and retransmissions, too. Those of retransmissions are by
+    # time stamps, in whole milliseconds.
+    rounding_ms, tick_ms = 0.05, 1.0
+    least_ms, most_ms = acks["min_rtt_us"].min() / 1000, acks["rtt_us"].max() / 1000
+    assert least_ms - rounding_ms <= said("RTT min") <= least_ms + tick_ms + rounding_ms
+    assert said("RTT max") <= most_ms + rounding_ms
+
+
+@pytest.mark.parametrize("host", SENDERS)
+def test_tshark_finds_the_duplicate_acks(db: Path, read: Read, host: str) -> None:
+    found = read(host, ["tcp.ack"], "tcp.analysis.duplicate_ack")
+    with Store.open_read_only(db) as store:
+        trace = store.trace(store.resolve("last"), 1)
+    ends, states = trace.tables["ends"], trace.tables["acks"]
+    (end,) = ends["end"][(ends["flow"] == SENDERS[host]) & (ends["is_sender"] == 1)]
+    acks = states[(states["end"] == end) & (states["by"] == BY_SEGMENT)]
+    same = [np.diff(acks[name].astype(np.int64)) == 0 for name in ("ack_seq", "snd_wnd_bytes")]
+    assert [int(seq) for (seq,) in found] == acks["ack_seq"][1:][same[0] & same[1]].tolist()
+
+
+@pytest.mark.parametrize("place", [*SENDERS, *(f"bottleneck:forward:{side}" for side in SIDES)])
+def test_tcpdump_prints_what_the_text_has(db: Path, exported: Exported, place: str) -> None:
+    shown = subprocess.run(
+        ["tcpdump", "-nn", "-tt", "-r", exported(place)], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    ours = exported(place, "tcpdump").read_text().splitlines()
+    assert len(shown) == len(ours) > 1000
+    assert [pair for pair in zip(shown, ours, strict=True) if pair[0] != pair[1]] == []
 
 
 def test_comments_count_what_the_queue_counts(db: Path, read: Read) -> None:

@@ -199,6 +199,26 @@ def test_the_timeout_after_a_lost_retransmission_cost_most(
     assert event["level_bps"] == pytest.approx(20e6 * MSS_BYTES / 1514, rel=0.02)
 
 
+def test_counters_as_nstat_prints_them_are_those_of_the_moments(
+    explained: dict[str, dict[str, Any]], store: Path, tmp_path: Path
+) -> None:
+    run = explained["lost retransmission"]
+    (flow,) = run["flows"]
+    file = tmp_path / "sender.nstat"
+    words = ["export", run["run"], "--at", "a_src0", "-o", str(file), "--db", str(store)]
+    assert orchestrator(*words).exit_code == 0
+    header, *lines = file.read_text().splitlines()
+    gained = {name: int(value) for name, value, _rate in map(str.split, lines)}
+    assert header == "#kernel"
+    assert gained["TcpExtTCPSackRecovery"] == flow["counts"]["fast recovery"]
+    assert gained["TcpExtTCPTimeouts"] == flow["counts"]["timeout"]
+    assert gained["TcpExtTCPLostRetransmit"] == sum(
+        moment["numbers"]["by"]
+        for moment in flow["moments"]
+        if moment["kind"] == "lost retransmission"
+    )
+
+
 def test_two_runs_are_compared(explained: dict[str, dict[str, Any]], store: Path) -> None:
     first, second = (explained[name]["run"] for name in ("full queue", "receive window"))
     told = orchestrator("explain", first, "--against", second, "--db", str(store), "--json")
