@@ -12,6 +12,8 @@ from results.traces.names import LIMITS
 from results.traces.view import TraceView
 
 _RECEIVE_WINDOW, _SEND_BUFFER = 2, 3
+_ESTABLISHED = 1
+"""TCP_ESTABLISHED of include/net/tcp_states.h."""
 _LEAST_RTTS = 1.0
 """Shorter times are left out: a window that grows holds a sender back at every other ACK."""
 
@@ -50,8 +52,14 @@ def _limited(view: TraceView, flow: int, end: int) -> Iterator[Moment]:
 
 
 def _restarts(view: TraceView, flow: int, end: int) -> Iterator[Moment]:
-    for event in view.events(end):
+    events = view.events(end)
+    # As it is established, the kernel begins a connection's window anew.
+    is_begin = (events["what"] == records.TCP_STATE) & (events["value"] == _ESTABLISHED)
+    begins_ns = set(events["time_ns"][is_begin].tolist())
+    for event in events:
         if int(event["what"]) != records.CWND or event["value"] >= event["before"]:
+            continue
+        if int(event["time_ns"]) in begins_ns:
             continue
         text = (
             f"{view.flows[flow]} sent again after a pause longer than its RTO: cwnd went from "

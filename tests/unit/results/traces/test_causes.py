@@ -155,6 +155,13 @@ def test_a_window_that_grows_by_itself_is_no_restart(said: Any) -> None:
     assert moment.kind == "idle restart"
 
 
+def test_a_window_that_begins_with_its_connection_is_no_restart(said: Any) -> None:
+    assert said(events=[
+        event(40 * MS, records.TCP_STATE, value=1, before=2, cwnd_segments=11),
+        event(40 * MS, records.CWND, value=10, before=11),
+    ]) == []  # fmt: skip
+
+
 def test_marks_are_found_on_arrival_and_while_packets_wait(said: Any) -> None:
     def step(time_ns: int, step: int, ip_id: int, ecn: int) -> Row:
         return {"time_ns": time_ns, "channel": 0, "step": step, "ip_id": ip_id, "ecn": ecn}
