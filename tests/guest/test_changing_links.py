@@ -80,8 +80,8 @@ events:
         """One-way delays of what came in that half second, but for its first 40 ms."""
         begin, end = (begin_ms + 40) * MS, (begin_ms + 500) * MS
         chosen = (got["time_ns"] > begin) & (got["time_ns"] <= end)
-        found = np.concatenate([got[name][chosen] for name in ("delay_min_ns", "delay_max_ns")])
-        return np.asarray(found[~np.isnan(found)] / MS - base_ms)
+        joined = np.concatenate([got[name][chosen] for name in ("delay_min_ns", "delay_max_ns")])
+        return np.asarray(joined[~np.isnan(joined)] / MS - base_ms)
 
     def grown(name: str) -> list[int]:
         """Return by how much a counter grew in each half second, but for its first 40 ms."""

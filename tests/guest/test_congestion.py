@@ -50,7 +50,9 @@ def test_parameters_of_linux_have_their_defaults_and_take_both_ends_of_their_ran
     run: Run, tmp_path: Path, given: str
 ) -> None:
     expected = {
-        name: {each.name: getattr(each, given) for each in module.parameters.values()}
+        name: {
+            parameter.name: getattr(parameter, given) for parameter in module.parameters.values()
+        }
         for name, module in LINUX_MODULES.items()
     }
     hook = tmp_path / "hook.py"

@@ -241,5 +241,5 @@ def test_delay_and_jitter_of_a_udp_flows_link_change_the_digest(runs: Runs) -> N
         (f"{link}.jitter=1ms",),
         (f"{link}.jitter=2ms",),
     ]
-    found = [runs.digests(kind, "1s", *each)[0] for each in changes]
+    found = [runs.digests(kind, "1s", *change)[0] for change in changes]
     assert len(set(found)) == len(changes), found

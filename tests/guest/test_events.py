@@ -81,8 +81,8 @@ events:
 
     def delays_ms(begin_ms: int, end_ms: int) -> set[float]:
         chosen = (got["time_ns"] > begin_ms * MS) & (got["time_ns"] <= end_ms * MS)
-        found = np.concatenate([got[name][chosen] for name in ("delay_min_ns", "delay_max_ns")])
-        return {round(float(each) / MS, 6) for each in found[~np.isnan(found)]}
+        joined = np.concatenate([got[name][chosen] for name in ("delay_min_ns", "delay_max_ns")])
+        return {round(float(each) / MS, 6) for each in joined[~np.isnan(joined)]}
 
     # Due every 2 ms from 0 on; at the bottleneck after 5 ms, and transmitted 1 ms later.
     assert delays_ms(0, 1025) == {base_ms}
@@ -168,7 +168,7 @@ def test_a_trace_is_followed_to_the_byte(run: Run, db: Path, tmp_path: Path) -> 
             queue = opened(store).queue_samples("bottleneck:forward:queue")
         off = deviations(queue, trace, 500)
         assert off.max() - off.min() <= most_bytes
-        used = [each["utilisation"] for each in document["links"] if each["name"] == "bottleneck"]
+        used = [link["utilisation"] for link in document["links"] if link["name"] == "bottleneck"]
         assert used[0] == pytest.approx(1.0, abs=0.01)
     # Idle, a packet waits for the next opportunity, and one that found nothing is not kept.
     alone = "flows=[{name: f, group: a, traffic: {kind: cbr, rate: 100kbit}}]"

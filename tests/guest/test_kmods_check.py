@@ -40,7 +40,7 @@ def test_modules_keep_their_promises(kernel: GuestKernel) -> None:
 def wrong(kernel: GuestKernel, module: Module) -> set[tuple[str, str | None, str]]:
     """Return what of a module's promises the kernel does not keep."""
     (answers,) = module_check.ask_kernel(kernel, [module])
-    return {(each.about, each.parameter, each.asked) for each in answers if not each.ok}
+    return {(answer.about, answer.parameter, answer.asked) for answer in answers if not answer.ok}
 
 
 def promising(name: str, **changed: dict[str, int]) -> Module:

@@ -47,7 +47,7 @@ def test_a_run_leaves_nothing_and_restores_the_machine(results: dict[str, Any], 
 
 def test_the_machine_has_all_requirements(results: dict[str, Any]) -> None:
     found = results["doctor"]
-    missing = [each for each in found["document"]["findings"] if not each["ok"]]
+    missing = [finding for finding in found["document"]["findings"] if not finding["ok"]]
     assert (found["status"], missing) == (0, []), found["said"]
     assert found["document"]["backends"] == {"local": "ready"}
 
@@ -84,7 +84,7 @@ def test_a_busy_machine_makes_a_run_doubtful_and_says_why(results: dict[str, Any
 
 def test_listed_packets_are_lost_exactly_also_on_a_busy_machine(results: dict[str, Any]) -> None:
     checks = results["busy"]["document"]["fidelity"]["checks"]
-    found = {each["name"]: each for each in checks if each["name"].startswith("loss")}
+    found = {check["name"]: check for check in checks if check["name"].startswith("loss")}
     by_number = found.pop("loss by number bottleneck:forward")
     assert (by_number["ok"], by_number["measured"]) == (True, 3), f"{by_number}"
     assert found["loss elsewhere"]["ok"] is True
@@ -148,6 +148,6 @@ def test_judging_stored_runs_again_gives_the_stored_verdicts(
     assert f"{guest.id}: faithful -> unfaithful (checks " in other.stdout
     assert "-> 2-changed)\n  base_rtt" in other.stdout
     with Store.open_read_only(db) as store:
-        assert [one.verdict for one in store.load(guest.id).judgements] == [
+        assert [judgement.verdict for judgement in store.load(guest.id).judgements] == [
             "faithful", "unfaithful",
         ]  # fmt: skip

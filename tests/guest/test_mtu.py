@@ -43,7 +43,7 @@ def test_a_bulk_flow_sends_segments_of_its_path_s_smallest_mtu(
     share = (smallest - 52) / (smallest + 14)
     assert flow["goodput_bps"] == pytest.approx(RATE_BPS * share, rel=0.005)
     assert flow["retransmitted_segments"] == 0
-    names = {each["name"].split()[0] for each in document["fidelity"]["checks"]}
+    names = {check["name"].split()[0] for check in document["fidelity"]["checks"]}
     assert {"burst_rate", "full_queue_delay", "hosts_as_requested", "receive_window"} <= names
 
 
@@ -57,7 +57,7 @@ def test_losses_and_limits_are_faithful_with_other_frames(run: Run, mtu: int, li
     )
     assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
     assert document["flows"][0]["retransmitted_segments"] > 0
-    names = {each["name"].split()[0] for each in document["fidelity"]["checks"]}
+    names = {check["name"].split()[0] for check in document["fidelity"]["checks"]}
     assert {"policer_rate", "policer_burst", "burst_rate"} <= names
 
 

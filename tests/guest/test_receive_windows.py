@@ -83,7 +83,7 @@ def test_small_windows_are_exact_from_the_first_segment_on(run: Run, options: st
         "sample.tcp=10ms",
     )
     assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
-    checks = {each["name"]: each["measured"] for each in document["fidelity"]["checks"]}
+    checks = {check["name"]: check["measured"] for check in document["fidelity"]["checks"]}
     for limit, flow in zip(limits, document["flows"], strict=True):
         size_bytes = int(limit[:-1]) * payload
         assert checks[f"receive_window {size_bytes}"] == size_bytes
@@ -103,8 +103,10 @@ def test_windows_of_bytes_are_rounded_down_as_linux_rounds_them(run: Run) -> Non
         "warmup=1s",
     )
     assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
-    checks = [each for each in document["fidelity"]["checks"] if "receive_window" in each["name"]]
-    found = {each["name"].split()[1]: each["measured"] for each in checks}
+    checks = [
+        check for check in document["fidelity"]["checks"] if "receive_window" in check["name"]
+    ]
+    found = {check["name"].split()[1]: check["measured"] for check in checks}
     for limit, window_bytes in SMALL_WINDOWS.items():
         size_bytes = int(limit[:-1]) * (1448 if limit.endswith("p") else 1)
         assert found[str(size_bytes)] == window_bytes, limit
@@ -146,8 +148,8 @@ def test_a_window_is_not_judged_by_segments_that_come_before_the_receiver_can_re
     )
     assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
     (window,) = (
-        each["measured"]
-        for each in document["fidelity"]["checks"]
-        if each["name"].startswith("receive_window")
+        check["measured"]
+        for check in document["fidelity"]["checks"]
+        if check["name"].startswith("receive_window")
     )
     assert window == 14480

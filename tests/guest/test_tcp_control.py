@@ -75,7 +75,7 @@ Records = Callable[[Texts], dict[str, Any]]
 @pytest.fixture(scope="module")
 def records(kernel: GuestKernel, tmp_path_factory: pytest.TempPathFactory) -> Records:
     def records(texts: Texts) -> dict[str, Any]:
-        changes = [(*each, None) for each in texts]
+        changes = [(*text, None) for text in texts]
         sources = changed(tmp_path_factory.mktemp("libra"), ["tcp_libra.c"], changes)
         found: dict[str, Any] = boot.answers(kernel, plan.document_of(_runs()), sources)["records"]
         return found

@@ -174,11 +174,11 @@ def test_a_short_transfer_takes_its_round_trips_and_its_serialisation(row: Ran) 
     assert row.document["fidelity"]["verdict"] == "faithful", row.document["fidelity"]
     handshake_s = 2 * crossing_s(PATH, SYN_BYTES)
     expected_s = handshake_s + crossing_s(PATH, ACK_BYTES, *frames_of(10_000))
-    found = row.transfers("short")
-    assert [each.size_bytes for each in found] == [10_000] * 3
-    assert [each.time_s for each in found] == pytest.approx([expected_s] * 3, abs=2e-6)
+    transfers = row.transfers("short")
+    assert [transfer.size_bytes for transfer in transfers] == [10_000] * 3
+    assert [transfer.time_s for transfer in transfers] == pytest.approx([expected_s] * 3, abs=2e-6)
     # Behind the last byte the sender's FIN, half a round trip for the receiver's, and the gap.
-    pauses_s = [(b.start_ns - (a.end_ns or 0)) / S for a, b in itertools.pairwise(found)]
+    pauses_s = [(b.start_ns - (a.end_ns or 0)) / S for a, b in itertools.pairwise(transfers)]
     fin_s = ACK_BYTES * 8 / RATE_BPS + crossing_s(PATH, ACK_BYTES)
     assert pauses_s == pytest.approx([fin_s + 0.3] * 2, abs=2e-6)
     flow = row.flows["short"]
@@ -198,9 +198,11 @@ def test_an_exchange_takes_a_round_trip_and_its_serialisation(
         + crossing_s(PATH, *before, *frames_of(size_bytes))
         for before in ([ACK_BYTES], [])
     )
-    found = row.transfers(name)
-    assert [each.time_s for each in found] == pytest.approx([first_s] + 4 * [later_s], abs=2e-6)
-    pauses_s = [(b.start_ns - (a.end_ns or 0)) / S for a, b in itertools.pairwise(found)]
+    transfers = row.transfers(name)
+    assert [transfer.time_s for transfer in transfers] == pytest.approx(
+        [first_s] + 4 * [later_s], abs=2e-6
+    )
+    pauses_s = [(b.start_ns - (a.end_ns or 0)) / S for a, b in itertools.pairwise(transfers)]
     assert pauses_s == pytest.approx([0.1] * 4, abs=1e-9)
     # The data are the responses: they go from the source, which is the server.
     assert row.flows[name]["goodput_bps"] == 5 * size_bytes * 8 / 40
@@ -232,30 +234,30 @@ def test_a_sender_that_is_off_sends_only_what_the_kernel_has_buffered(row: Ran) 
 
 
 def test_uploads_follow_each_other(row: Ran) -> None:
-    found = row.transfers("files")
-    assert [each.size_bytes for each in found] == [100_000, 300_000, 100_000, 300_000]
-    assert found[0].start_ns == 22 * S
-    for before, after in itertools.pairwise(found):
+    transfers = row.transfers("files")
+    assert [transfer.size_bytes for transfer in transfers] == [100_000, 300_000, 100_000, 300_000]
+    assert transfers[0].start_ns == 22 * S
+    for before, after in itertools.pairwise(transfers):
         pause_s = (after.start_ns - (before.end_ns or 0)) / S
         assert pause_s == pytest.approx(0.5 + RTT_S / 2, abs=2e-4)
     # Slow start sends 10, 20 and 40 segments: 70 are 100 kB.
-    for each in found[::2]:
+    for each in transfers[::2]:
         assert 3.5 * RTT_S + 40 * FRAME_S < (each.time_s or 0) < 3.5 * RTT_S + 60 * FRAME_S
     flow = row.flows["files"]
     assert flow["goodput_bps"] == 800_000 * 8 / 40
-    mean_bps = sum(each.size_bytes * 8 / (each.time_s or 1) for each in found) / 4
+    mean_bps = sum(transfer.size_bytes * 8 / (transfer.time_s or 1) for transfer in transfers) / 4
     assert flow["transfer_goodput_mean_bps"] == pytest.approx(mean_bps)
 
 
 def test_the_controls_of_a_campaign_take_turns(row: Ran) -> None:
     for name, first_s in (("reno", 30), ("westwood", 32)):
-        found = row.transfers(f"turns-{name}")
-        assert [each.start_ns for each in found] == [first_s * S, (first_s + 5) * S]
-        for each in found:
+        transfers = row.transfers(f"turns-{name}")
+        assert [transfer.start_ns for transfer in transfers] == [first_s * S, (first_s + 5) * S]
+        for each in transfers:
             assert 2.0 < (each.time_s or 0) < 2.0 + 2 * RTT_S
         flow = row.flows[f"turns-{name}"]
         assert (flow["congestion_control"], flow["traffic"]) == (name, "campaign")
-        total_bytes = sum(each.size_bytes for each in found)
+        total_bytes = sum(transfer.size_bytes for transfer in transfers)
         assert flow["goodput_bps"] == total_bytes * 8 / 40
         assert flow["transfer_goodput_ci95_bps"] is not None
     # A turn begins anew: the second is as the first.
@@ -297,7 +299,7 @@ def test_periods_and_arrivals_follow_from_the_flows_seed(drawn: Ran) -> None:
             periods(random.Random(spec["seed"]), spec["parameters"]),
         )
     ]
-    assert [each.start_ns for each in drawn.transfers("on-off")] == expected
+    assert [transfer.start_ns for transfer in drawn.transfers("on-off")] == expected
     assert len(expected) > 10
 
     spec = spec_of(drawn, "poisson")
@@ -315,7 +317,7 @@ def test_periods_and_arrivals_follow_from_the_flows_seed(drawn: Ran) -> None:
 def test_bytes_of_many_connections_are_counted_exactly(drawn: Ran) -> None:
     for name in ("on-off", "poisson", "web", "back"):
         flow = drawn.flows[name]
-        came_bytes = sum(each.size_bytes for each in drawn.transfers(name))
+        came_bytes = sum(transfer.size_bytes for transfer in drawn.transfers(name))
         assert flow["goodput_bps"] == pytest.approx(came_bytes * 8 / 30, abs=1e-3), name
         assert flow["retransmitted_segments"] > 0
         assert flow["congestion_control"] == "cubic"
@@ -333,7 +335,9 @@ def test_web_traffic_makes_the_requested_load(kernel: GuestKernel, tmp_path: Pat
     wire_bytes = sent[-1] - sent[0]
     assert wire_bytes * 8 / 20 == pytest.approx(0.3 * 100e6, rel=0.05)
     # To the byte, but for what was under way at the end: SYN, ACK, FIN and ACK of each connection.
-    found = [each.size_bytes for each in run.transfers("web") if each.end_ns is not None]
+    found = [
+        transfer.size_bytes for transfer in run.transfers("web") if transfer.end_ns is not None
+    ]
     expected = sum(frames(size_bytes) + 4 * 66 + 8 for size_bytes in found)
     assert wire_bytes == pytest.approx(expected, rel=0.003)
     assert run.document["fidelity"]["verdict"] == "faithful", run.document["fidelity"]

@@ -67,9 +67,9 @@ def sweep(at_desk: Desk, acts: list[int]) -> None:
             what, least, most = REACHED[act]
             with Store.open_read_only(at_desk.db) as store:
                 console = store.load(run["id"]).artefact("console")
-            found = re.search(rf"intruder: {what} (\d+)", console)
-            assert found, console
-            assert least <= int(found[1]) <= most
+            match = re.search(rf"intruder: {what} (\d+)", console)
+            assert match, console
+            assert least <= int(match[1]) <= most
     assert at_desk.db.stat().st_size < 64 * 2**20
 
 

@@ -70,9 +70,9 @@ def changed(hosts: Lab, sockets: Path, *words: str, some: Sequence[str] = HOSTS)
     )
     assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
     lines = done.stdout.rsplit("PLAY RECAP", 1)[1].splitlines()[1:]
-    found = re.findall(r"^(\S+) +:.* changed=(\d+) .* failed=0 ", "\n".join(lines), re.MULTILINE)
-    assert sorted(host for host, _count in found) == sorted(some)
-    return {int(count) for _host, count in found}
+    matches = re.findall(r"^(\S+) +:.* changed=(\d+) .* failed=0 ", "\n".join(lines), re.MULTILINE)
+    assert sorted(host for host, _count in matches) == sorted(some)
+    return {int(count) for _host, count in matches}
 
 
 def seen(hosts: Lab, host: str) -> str:

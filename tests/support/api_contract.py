@@ -92,4 +92,4 @@ class Contract:
             whole = {**schema, "components": self._document["components"]}
             self._validators[path, status] = jsonschema_rs.Draft202012Validator(whole)
         errors = self._validators[path, status].iter_errors(body)
-        return [f"{list(one.instance_path)}: {one.message}" for one in errors]
+        return [f"{list(error.instance_path)}: {error.message}" for error in errors]

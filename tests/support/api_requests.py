@@ -83,7 +83,7 @@ def ask(app: Flask, seed: int, examples: int, known: Known, coverage: bool = Tru
     def before_generate_path_parameters(
         context: Any, strategy: st.SearchStrategy[Any]
     ) -> st.SearchStrategy[Any]:
-        names = [one.name for one in context.operation.path_parameters]
+        names = [parameter.name for parameter in context.operation.path_parameters]
         return (
             st.fixed_dictionaries({name: st.sampled_from(known[name]) for name in names}) | strategy
         )

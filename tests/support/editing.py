@@ -29,6 +29,6 @@ def client(store: tuple[Path, dict[str, str]]) -> Iterator[FlaskClient]:
 
 def form(client: FlaskClient, page: str, **fields: object) -> dict[str, object]:
     """Return the fields with the token of the page's forms."""
-    found = re.search(r'name="form_token" value="([0-9a-f]{64})"', client.get(page).text)
-    assert found
-    return {"form_token": found[1], **fields}
+    match = re.search(r'name="form_token" value="([0-9a-f]{64})"', client.get(page).text)
+    assert match
+    return {"form_token": match[1], **fields}

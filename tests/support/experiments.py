@@ -43,9 +43,9 @@ def make(
 def _judged(made: Recording, verdict: Verdict) -> Recording:
     """Return a recording with that verdict and checks that give it."""
     checks = {
-        "faithful": [one for one in made.checks if one.ok],
+        "faithful": [check for check in made.checks if check.ok],
         "doubtful": made.checks,
-        "unfaithful": [replace(one, ok=False) for one in made.checks],
+        "unfaithful": [replace(check, ok=False) for check in made.checks],
     }
     return replace(made, verdict=verdict, checks=checks[verdict])
 

@@ -28,5 +28,5 @@ def fields(structure: str) -> dict[str, str]:
     """The fields of a structure, with their formats as struct has them."""
     start = SOURCE.index(f"struct {structure} {{")
     body = SOURCE[start : SOURCE.index("};", start)]
-    found = re.findall(r"^\t__u(32|64)\t(\w+);", body, re.MULTILINE)
-    return {name: {"32": "I", "64": "Q"}[bits] for bits, name in found}
+    matches = re.findall(r"^\t__u(32|64)\t(\w+);", body, re.MULTILINE)
+    return {name: {"32": "I", "64": "Q"}[bits] for bits, name in matches}

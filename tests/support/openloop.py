@@ -133,8 +133,10 @@ def prepare(folder: Path, kernel: GuestKernel) -> Iterator[Send]:
         constants += f"PAYLOAD_BYTES, LINE_CHARS = {PAYLOAD_BYTES}, 3000\n"
         hook.write_text(constants + before + HOOK)
         words = [
-            one if one.startswith(("seed", "sample.")) else f"topology.bottleneck.{one}"
-            for one in overrides
+            override
+            if override.startswith(("seed", "sample."))
+            else f"topology.bottleneck.{override}"
+            for override in overrides
         ]
         spec = plan(load(scenario, words)).runs[0]
         workspace = Path(tempfile.mkdtemp(prefix="orchestrator-"))
@@ -147,7 +149,7 @@ def prepare(folder: Path, kernel: GuestKernel) -> Iterator[Send]:
         finally:
             shutil.rmtree(workspace)
         lines = [one for one in recording.log.split("\n") if one.startswith("openloop ")]
-        failed, arrivals = json.loads("".join(one.removeprefix("openloop ") for one in lines))
+        failed, arrivals = json.loads("".join(line.removeprefix("openloop ") for line in lines))
         assert not failed
         found = np.array(arrivals, dtype=np.int64).reshape(-1, 3)
         # Each says when it was due: nothing in it was changed on the way.

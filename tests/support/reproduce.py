@@ -100,7 +100,9 @@ def reproduce(*words: str) -> tuple[int, dict[str, dict[str, Any]]]:
     """Return the exit status and the statements by id."""
     result = orchestrator("reproduce", *words, *WORDS, "--json")
     assert result.stdout, result.stderr
-    return result.exit_code, {each["id"]: each for each in json.loads(result.stdout)["statements"]}
+    return result.exit_code, {
+        statement["id"]: statement for statement in json.loads(result.stdout)["statements"]
+    }
 
 
 def made() -> dict[str, list[int]]:

@@ -192,7 +192,9 @@ def test_an_installed_wheel_hands_on_what_is_stored(installed: Path, tmp_path: P
     program, db = installed / "orchestrator", ("--db", "old.db")
     restore(tmp_path / "old.db")
     listed = run(program, "experiments", "--json", *db, cwd=tmp_path)
-    (name, *_others) = [each["name"] for each in json.loads(listed.stdout)["experiments"]]
+    (name, *_others) = [
+        experiment["name"] for experiment in json.loads(listed.stdout)["experiments"]
+    ]
     assert "goodput_bps" in run(program, "summary", name, *db, cwd=tmp_path).stdout
     exported = {"parquet": "table.parquet", "rocrate": "crate.zip", "csv": "table.csv"}
     for form, file in exported.items():
@@ -215,6 +217,6 @@ def test_an_installed_wheel_runs_a_scenario_a_module_and_a_claim(
     judged = run(program, "reproduce", "westwoodplus:W3", "--quick", "--json", cwd=tmp_path)
     document = json.loads(judged.stdout)
     assert document["claims"]
-    assert {each["length"] for each in document["claims"]} == {"quick"}
+    assert {claim["length"] for claim in document["claims"]} == {"quick"}
     assert document["digests"]
-    assert all(each["equal"] and not each["other"] for each in document["digests"])
+    assert all(digest["equal"] and not digest["other"] for digest in document["digests"])

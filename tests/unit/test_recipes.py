@@ -83,7 +83,7 @@ def test_the_figure_is_drawn(tmp_path: Path) -> None:
             spec = module.PeakFigure(kind="peak", file="peak.svg", metric="goodput_bps")
             (panel,) = _drawing.drawn(spec, study(store)).figure.axes
     assert [tick.get_text() for tick in panel.get_xticklabels()] == ["first", "second"]
-    assert [np.asarray(one.get_ydata()).tolist() for one in panel.lines] == [[1.0], [2.0]]
+    assert [np.asarray(line.get_ydata()).tolist() for line in panel.lines] == [[1.0], [2.0]]
 
 
 def tagged(path: Path) -> Path:

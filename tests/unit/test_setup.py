@@ -89,10 +89,10 @@ def test_setup_and_playbooks_install_the_same_packages_for_the_test_bed(tmp_path
     assert "'/../tools/report.packages'" in testbed
     assert not [name for name in packages if f"'{name}'" in mininet]
     lab_host = (roles / "lab_host/defaults/main.yml").read_text()
-    found = re.search(r"^lab_host_packages: \[(.+)\]$", lab_host, re.MULTILINE)
-    assert found
+    match = re.search(r"^lab_host_packages: \[(.+)\]$", lab_host, re.MULTILINE)
+    assert match
     # A lab host needs no emulated network; the others are of the system, not of the test bed.
-    own = set(found[1].split(", ")) - {"python3", "sudo", "tar"}
+    own = set(match[1].split(", ")) - {"python3", "sudo", "tar"}
     assert own == packages - {"mininet", "openvswitch-switch"}
 
 

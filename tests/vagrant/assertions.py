@@ -32,7 +32,7 @@ def require_measured(run: dict[str, Any], backend: str) -> None:
     assert run["status"] == "ok", run["error"]
     checks = run["fidelity"]["checks"]
     assert checks
-    failed = {each["name"] for each in checks if each["ok"] is not True}
+    failed = {check["name"] for check in checks if check["ok"] is not True}
     assert run["fidelity"]["verdict"] == "faithful" or failed & HOST_CHECKS, run["fidelity"]
 
 

@@ -60,13 +60,13 @@ def test_a_stored_run_is_verified(fake: FakeRunner) -> None:
 
 
 def test_a_claim_is_reproduced(paper: FakeRunner) -> None:
-    found = oa.reproduce("paper:W1", claims="papers/claims", db="runs.db")
-    assert found.verdicts["paper:W1.1"] == "mostly holds"  # one row holds, and one nearly
-    assert found.status == 0
+    reproduction = oa.reproduce("paper:W1", claims="papers/claims", db="runs.db")
+    assert reproduction.verdicts["paper:W1.1"] == "mostly holds"  # one row holds, and one nearly
+    assert reproduction.status == 0
     plans = len(paper.asked)
     again = oa.reproduce("paper:W1", claims="papers/claims", db="runs.db")
-    assert (again.verdicts, len(paper.asked)) == (found.verdicts, plans)
-    (planned,) = found.prepared.plan(Path("runs.db"))
+    assert (again.verdicts, len(paper.asked)) == (reproduction.verdicts, plans)
+    (planned,) = reproduction.prepared.plan(Path("runs.db"))
     assert (planned.experiment, planned.missing) == ("sweep", 0)
 
 
@@ -184,12 +184,15 @@ def test_stores_are_merged(fake: FakeRunner) -> None:
 
 def test_what_is_returned_is_short_where_python_shows_it(paper: FakeRunner) -> None:
     oa.run("pair.yaml", repetitions=2)
-    found = oa.reproduce("paper:W1", claims="papers/claims", db="runs.db")
+    reproduction = oa.reproduce("paper:W1", claims="papers/claims", db="runs.db")
     picture = Picture(Drawing(b"<svg/>" * 1000, "svg", ()))
-    shown = [oa.plan("pair.yaml"), oa.run("pair.yaml"), picture, found]
+    shown = [oa.plan("pair.yaml"), oa.run("pair.yaml"), picture, reproduction]
     assert [each for each in map(repr, shown) if len(each) > 300] == []
     assert repr(shown[0]) == "PlannedScenario(experiment='pair', runs=1)"
-    assert repr(found) == f"ReproductionResult(length='quick', verdicts={found.verdicts})"
+    assert (
+        repr(reproduction)
+        == f"ReproductionResult(length='quick', verdicts={reproduction.verdicts})"
+    )
 
 
 def test_less_than_one_job_is_refused(fake: FakeRunner) -> None:

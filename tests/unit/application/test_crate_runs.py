@@ -395,4 +395,4 @@ def test_runs_that_name_one_path_with_two_contents_keep_both() -> None:
     paths = [one.path for one in (*first.values(), *second.values())]
     assert len(set(paths)) == 5
     assert {content for _path, content in places.items()} == {b"1", b"2", b"3", b"4", b"5"}
-    assert not any(one.startswith(f"{other}/") for one in paths for other in paths)
+    assert not any(path.startswith(f"{other}/") for path in paths for other in paths)

@@ -28,10 +28,10 @@ def test_a_suite_has_one_document_and_one_status(files: list[str], fake: FakeRun
     assert done.exit_code == 0, done.stderr
     document = json.loads(done.stdout)
     assert (document["schema"], document["exit_status"]) == (1, 0)
-    assert [each["file"] for each in document["scenarios"]] == files
-    assert [each["scenario"] for each in document["scenarios"]] == ["one", "two", "three"]
-    assert [len(each["runs"]) for each in document["scenarios"]] == [1, 1, 1]
-    assert [each["error"] for each in document["scenarios"]] == [None] * 3
+    assert [scenario["file"] for scenario in document["scenarios"]] == files
+    assert [scenario["scenario"] for scenario in document["scenarios"]] == ["one", "two", "three"]
+    assert [len(scenario["runs"]) for scenario in document["scenarios"]] == [1, 1, 1]
+    assert [scenario["error"] for scenario in document["scenarios"]] == [None] * 3
     assert [suite.get("name") for suite in ET.parse("suite.xml").getroot()] == [
         "one", "two", "three",
     ]  # fmt: skip
@@ -85,7 +85,7 @@ def test_the_status_of_several_failures(
     assert done.exit_code == expected, done.stderr
     document = json.loads(done.stdout)
     assert document["exit_status"] == expected
-    statuses = [each["exit_status"] for each in document["scenarios"]]
+    statuses = [scenario["exit_status"] for scenario in document["scenarios"]]
     assert statuses[:2] == [1 if failed else 0, 3]
     error = document["scenarios"][2]["error"]
     assert (error is None) == (raised is None)

@@ -118,6 +118,6 @@ def test_the_machine_s_tests_have_no_sql() -> None:
     """The schema changes more often than they run."""
     for file in FOLDER.glob("*.py"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-            names = [each.name for each in node.names] if isinstance(node, ast.Import) else []
+            names = [name.name for name in node.names] if isinstance(node, ast.Import) else []
             names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
             assert "sqlite3" not in names, file

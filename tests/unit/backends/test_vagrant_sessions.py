@@ -39,7 +39,7 @@ def test_a_stopped_session_does_nothing_and_goes_on_later(writer: tuple[int, Pat
     with sessions.stopped(session):
         states = dict(sessions.members(session))
         assert len(states) >= 2
-        assert len({os.getpgid(each) for each in states}) == 2
+        assert len({os.getpgid(pid) for pid in states}) == 2
         assert set(states.values()) == {"T"}
         before = notes.stat().st_size
         time.sleep(0.3)

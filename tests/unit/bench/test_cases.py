@@ -27,7 +27,7 @@ def test_a_case_is_the_network_that_it_says(case: Case, tmp_path: Path) -> None:
     run = made.runs[0]
     assert len(made.runs) == case.repetitions
     # Samples every 100 ms are seldom for an RTT of 20 ms, and this is what many take.
-    assert not [each for each in made.warnings if "further apart" not in each.message]
+    assert not [warning for warning in made.warnings if "further apart" not in warning.message]
     assert len(run.flows) == case.flows * case.pairs
     assert len(run.network.bottlenecks) == case.hops
     assert len(run.network.hosts) == 2 * case.pairs

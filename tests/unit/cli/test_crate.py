@@ -86,7 +86,7 @@ def require_valid(folder: Path) -> dict[str, Any]:
         assert action["@type"] == "CreateAction"
         assert {"name", "startTime", "endTime", "object", "result"} <= set(action)
         programs = [entities[name] for name in ids(action["instrument"])]
-        assert {each["@type"] for each in programs} == {"SoftwareApplication"}
+        assert {program["@type"] for program in programs} == {"SoftwareApplication"}
     return entities
 
 
@@ -121,7 +121,7 @@ def test_the_crate_of_an_experiment(tmp_path: Path) -> None:
     assert run["traces"] == []
     assert entities["#metric-goodput_bps"]["unitText"] == "bit/s"
     programs = [entities[name] for name in ids(actions[1]["instrument"])]
-    assert [entities[each["license"]["@id"]]["name"] for each in programs] == [
+    assert [entities[program["license"]["@id"]]["name"] for program in programs] == [
         "Apache License 2.0", "GNU GPL, version 2 only"
     ]  # fmt: skip
     assert entities[entities["./"]["license"]["@id"]]["name"].startswith("Not stated")

@@ -84,15 +84,15 @@ def test_a_missing_requirement_has_a_fix_and_gives_status_4(
     result = orchestrator("doctor", "--db", str(healthy))
     assert result.exit_code == 4
     assert "MISSING iperf3: not found\n        fix: apt-get install iperf3\n" in result.stdout
-    found = json.loads(orchestrator("doctor", "--db", str(healthy), "--json").stdout)
-    assert found["ok"] is False
-    assert found["backends"] == {
+    document = json.loads(orchestrator("doctor", "--db", str(healthy), "--json").stdout)
+    assert document["ok"] is False
+    assert document["backends"] == {
         "guest": "not ready",
         "local": "not set up here",
         "lab": "ready",
         "vagrant": "not set up here",
     }
-    assert {"backend", "name", "ok", "detail", "fix"} == set(found["findings"][0])
+    assert {"backend", "name", "ok", "detail", "fix"} == set(document["findings"][0])
 
 
 LACKING = Examination([Finding("iperf3", False, "not found", "apt-get install iperf3")])

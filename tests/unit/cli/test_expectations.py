@@ -43,8 +43,9 @@ def test_an_unmet_expectation_exits_with_1(goodputs: FakeRunner, bound: str, sta
     words = ("run", "sweep.yaml", "--db", "runs.db", "--repetitions", "2")
     result = orchestrator(*words, "--json", "--junit", "report.xml")
     assert result.exit_code == status, result.stderr
-    found = json.loads(result.stdout)["expectations"]
-    assert [each["met"] for each in found] == [status == 0] * 2  # in both variants
+    expectations = json.loads(result.stdout)["expectations"]
+    met = [expectation["met"] for expectation in expectations]
+    assert met == [status == 0] * 2  # in both variants
     suite = ET.parse("report.xml").getroot()
     cases = [case for case in suite if "expect" in str(case.get("name"))]
     assert (suite.get("tests"), suite.get("failures")) == ("6", str(2 * status))

@@ -197,5 +197,5 @@ def test_bad_values_are_just_outside_the_range(limits: dict[str, Any], bad: list
 def test_the_guest_gets_the_ranges_from_the_sources() -> None:
     libra = module_check._spec(catalogue.modules()["libra"])
     assert libra["file"] == "/bed/in/tcp_libra.ko"
-    assert [each["name"] for each in libra["settings"]] == ["libra_capacity_kbps"]
-    assert "pacing" in {each["name"] for each in libra["parameters"]}
+    assert [setting["name"] for setting in libra["settings"]] == ["libra_capacity_kbps"]
+    assert "pacing" in {parameter["name"] for parameter in libra["parameters"]}

@@ -92,7 +92,11 @@ def test_named_values_are_conditions_and_axes_of_summaries(label: str) -> None:
     assert (axis["sets"], axis["numbers"]) == (SETS, None)
     assert set(axis["paths"]) == set(SETS["long"])
     assert rate["path"] == "topology.bottleneck.rate"
-    compared = {(each["a"], each["b"]) for each in document["differences"] if each["axis"]}
+    compared = {
+        (difference["a"], difference["b"])
+        for difference in document["differences"]
+        if difference["axis"]
+    }
     assert compared == {("short", "long")}
     planned = json.loads(said("plan", "named.yaml", "--json"))
     assert planned["axes"] == document["axes"]

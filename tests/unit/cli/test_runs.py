@@ -74,8 +74,8 @@ def test_runs_show_compare_and_export(fake: FakeRunner) -> None:
     assert [run["id"] for run in json.loads(named.stdout)["runs"]] == [first, second]
     assert "the runs are of 2 experiments of this name: pair@" in named.stderr
     labels = [
-        f"{one['name']}@{one['identity'][:8]}"
-        for one in json.loads(orchestrator("experiments", "--json").stdout)["experiments"]
+        f"{experiment['name']}@{experiment['identity'][:8]}"
+        for experiment in json.loads(orchestrator("experiments", "--json").stdout)["experiments"]
     ]
     for label, run_id in zip(labels, (first, second), strict=True):
         one = orchestrator("runs", "--experiment", label, "--json")

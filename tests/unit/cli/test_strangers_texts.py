@@ -175,7 +175,7 @@ def fill(path: Path) -> dict[str, str]:
             head(experiment=f"{NAME}2", scenario=NAME, description=TEXT, variant=variants[0])
         )
         made = recording(SAMPLES, flows=[flow(FLOW)], console=TEXT, log=TEXT)
-        checks = [replace(one, detail=TEXT, unit=TEXT, ok=False) for one in made.checks]
+        checks = [replace(check, detail=TEXT, unit=TEXT, ok=False) for check in made.checks]
         made = replace(made, checks=checks, verdict="unfaithful", trace=trace(DROPS))
         store.finish(run_id, made, 1.0, {"network": {"hosts": [TEXT, NAME]}})
     return {"RUN": run_id, "FAILED": failed, "OTHER": ids[0]}

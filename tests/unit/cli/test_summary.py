@@ -76,7 +76,7 @@ def test_other_forms_have_the_same_numbers() -> None:
     document = json.loads(orchestrator(*words, "--json").stdout)
     assert document["schema"] == 1
     assert [axis["path"] for axis in document["axes"]] == [LIMIT]
-    means = [each["metrics"]["goodput_bps"]["mean"] for each in document["rows"]]
+    means = [row["metrics"]["goodput_bps"]["mean"] for row in document["rows"]]
     lines = list(csv.DictReader(io.StringIO(orchestrator(*words, "--csv").stdout)))
     assert [float(line["mean"]) for line in lines] == means
     assert [(line["limit"], line["flow"]) for line in lines[:3]] == [
@@ -295,8 +295,11 @@ def test_only_what_is_asked_for_is_compared() -> None:
     words = ("summary", "sweep", "--metric", "goodput_bps", "--json")
 
     def compared(*more: str) -> list[tuple[str | None, str, str, int]]:
-        found = json.loads(orchestrator(*words, *more).stdout)["differences"]
-        return [(each["axis"], each["a"], each["b"], each["family_n"]) for each in found]
+        differences = json.loads(orchestrator(*words, *more).stdout)["differences"]
+        return [
+            (difference["axis"], difference["a"], difference["b"], difference["family_n"])
+            for difference in differences
+        ]
 
     flows = [(None, "one", "two", 2)] * 2
     assert compared() == flows

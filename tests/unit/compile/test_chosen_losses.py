@@ -21,9 +21,9 @@ def spec(*overrides: str) -> Any:
 
 
 def values(settings: Any) -> tuple[Any, ...]:
-    names = [each["name"] for each in settings]
+    names = [setting["name"] for setting in settings]
     assert names == ["lost_packets", "lost_packets_port", "lost_packets_data_only"]
-    return tuple(each["value"] for each in settings)
+    return tuple(setting["value"] for setting in settings)
 
 
 def link_steps(found: Any) -> list[Any]:
@@ -36,7 +36,7 @@ def test_a_list_is_no_part_of_the_link_until_traffic_begins() -> None:
     assert values(forward["chosen"]) == (PACKED, 0, 0)
     assert "chosen" not in reverse
     assert forward["link"] is not None
-    names = [each["name"] for each in forward["link"]["settings"]]
+    names = [setting["name"] for setting in forward["link"]["settings"]]
     assert names == ["model", "rate_bps", "delay_ns", "granted", "bypass"]
     assert not link_steps(found)
 
@@ -44,7 +44,7 @@ def test_a_list_is_no_part_of_the_link_until_traffic_begins() -> None:
 def test_the_netem_behind_a_list_has_the_delay_and_loses_nothing() -> None:
     channel = spec(f"topology.bottleneck.loss={LIST}")["links"][0]["forward"]
     assert channel["netem"] is not None
-    found = {each["name"]: each["value"] for each in channel["netem"]["settings"]}
+    found = {setting["name"]: setting["value"] for setting in channel["netem"]["settings"]}
     assert (found["loss_q32"], found["delay_ns"]) == (0, 10_000_000)
 
 

@@ -42,23 +42,23 @@ def test_it_is_compared_with_the_delays_that_the_last_event_requested(
     measured_ns: int, ok: bool
 ) -> None:
     measured = (SENDING_NS + 120_000_000, SENDING_NS + measured_ns)
-    found = only(check_base_rtt_end.check(evidence(*measured, overrides=(LATER,))))
-    assert (found.name, found.expected, found.ok) == ("base_rtt_end", 0.120096, ok)
+    check = only(check_base_rtt_end.check(evidence(*measured, overrides=(LATER,))))
+    assert (check.name, check.expected, check.ok) == ("base_rtt_end", 0.120096, ok)
 
 
 def test_jitter_widens_the_range_also_where_a_delay_is_held() -> None:
     held = "topology.bottleneck.jitter={forward: {spread: 2ms, correlation: 20ms}}"
     for measured_ns, ok in ((98_000_000, True), (97_900_000, False)):
-        found = only(
+        check = only(
             check_base_rtt_end.check(evidence(SENDING_NS + measured_ns, overrides=(held,)))
         )
-        assert found.ok is ok
+        assert check.ok is ok
 
 
 def test_echoes_that_do_not_return_fail_and_queues_that_hold_packets_are_a_doubt() -> None:
     assert only(check_base_rtt_end.check(evidence(None))).ok is False
-    found = only(check_base_rtt_end.check(evidence(None, quiet=False)))
-    assert (found.ok, found.measured) == (None, None)
+    check = only(check_base_rtt_end.check(evidence(None, quiet=False)))
+    assert (check.ok, check.measured) == (None, None)
 
 
 def test_runs_that_were_stored_without_it_are_not_judged() -> None:

@@ -42,17 +42,17 @@ from tests.support.checks import (
     [(100_000_000, True), (100_020_000, True), (100_020_001, False), (99_000_000, False)],
 )
 def test_base_rtt_is_judged_by_the_trip_farthest_off(measured_ns: int, ok: bool) -> None:
-    found = only(check_base_rtt.check(evidence([trip(100_000_003), trip(measured_ns)])))
-    assert (found.ok, found.measured) == (ok, max(measured_ns, 100_000_003 if ok else 0) / 1e9)
+    check = only(check_base_rtt.check(evidence([trip(100_000_003), trip(measured_ns)])))
+    assert (check.ok, check.measured) == (ok, max(measured_ns, 100_000_003 if ok else 0) / 1e9)
 
 
 def test_echoes_of_both_lengths_are_judged() -> None:
     large = {**trip(102_900_021), "frame_bytes": 1514, "expected_ns": 102_900_000}
     assert only(check_base_rtt.check(evidence([trip(100_000_000), large]))).ok is True
     late = {**large, "measured_ns": 102_900_000 + 20_001}
-    found = only(check_base_rtt.check(evidence([trip(100_000_000), late])))
-    assert (found.ok, found.expected) == (False, 0.1029)
-    assert found.detail == "a_src0 to a_dst0, frames of 1514 bytes, farthest off of 2"
+    check = only(check_base_rtt.check(evidence([trip(100_000_000), late])))
+    assert (check.ok, check.expected) == (False, 0.1029)
+    assert check.detail == "a_src0 to a_dst0, frames of 1514 bytes, farthest off of 2"
 
 
 def test_a_probe_that_never_comes_back_fails() -> None:
@@ -63,8 +63,8 @@ def test_a_probe_that_never_comes_back_fails() -> None:
 def test_probes_that_were_likely_lost_tell_nothing(loss: str, ok: bool | None) -> None:
     """Of 12 probes all are lost with (1 - 0.81)^12 = 2e-9, and with (1 - 0.25)^12 = 3%."""
     overrides = (f"topology.bottleneck.loss={loss}",)
-    found = only(check_base_rtt.check(evidence([trip(None)], overrides=overrides)))
-    assert found.ok is ok
+    check = only(check_base_rtt.check(evidence([trip(None)], overrides=overrides)))
+    assert check.ok is ok
 
 
 def test_a_burst_tells_rate_and_queue() -> None:
@@ -127,15 +127,15 @@ def test_a_short_queue_is_probed_in_rounds() -> None:
 )
 def test_small_frames_are_serialised_one_by_one(left_us: tuple[int, ...], ok: bool) -> None:
     probe = small(*(1000 * each for each in left_us))
-    found = only(check_burst.check(evidence([probe])))
-    assert (found.name, found.ok) == ("serialisation bottleneck:forward", ok)
-    assert found.expected == pytest.approx(40e-6)
+    check = only(check_burst.check(evidence([probe])))
+    assert (check.name, check.ok) == ("serialisation bottleneck:forward", ok)
+    assert check.expected == pytest.approx(40e-6)
 
 
 def test_a_clock_of_nanoseconds_may_round_both_ends_of_a_gap() -> None:
     for off_ns, ok in ((202, True), (203, False)):  # 0.5% of 40 us, and 2 ns
-        found = only(check_burst.check(evidence([small(0, 40_000 + off_ns)])))
-        assert found.ok is ok
+        check = only(check_burst.check(evidence([small(0, 40_000 + off_ns)])))
+        assert check.ok is ok
 
 
 def flow(name: str, asked: str, has: str | None) -> FlowRecord:
@@ -159,8 +159,8 @@ def test_drops_count_everywhere_but_at_the_bottleneck(
     queue: int, rx_dropped: int, softnet: int, total: int
 ) -> None:
     samples = [sample(0, number) for number in range(3)] + [sample(9, queue, drops=7)]
-    found = only(check_drops.check(evidence(quiet(rx_dropped, softnet), samples)))
-    assert (found.measured, found.ok) == (total, total == 0)
+    check = only(check_drops.check(evidence(quiet(rx_dropped, softnet), samples)))
+    assert (check.measured, check.ok) == (total, total == 0)
 
 
 def test_random_loss_is_no_drop_outside_the_bottleneck() -> None:
@@ -180,8 +180,8 @@ def test_loss_is_held_against_its_binomial_interval(drops: int, ok: bool) -> Non
 
 def test_channels_without_loss_lose_nothing_at_all() -> None:
     samples = [sample(0, 0), sample(0, 1, packets=10**6), sample(0, 2, packets=10**6, drops=1)]
-    found = only(check_loss.check(evidence([], samples)))
-    assert (found.name, found.ok) == ("loss elsewhere", False)
+    check = only(check_loss.check(evidence([], samples)))
+    assert (check.name, check.ok) == ("loss elsewhere", False)
 
 
 def test_nothing_is_said_of_the_loss_of_a_channel_that_nothing_crossed() -> None:
@@ -192,16 +192,16 @@ def test_nothing_is_said_of_the_loss_of_a_channel_that_nothing_crossed() -> None
 
 def test_offloads_must_be_off_at_both_times() -> None:
     assert only(check_offloads.check(evidence(quiet()))).ok is True
-    found = only(check_offloads.check(evidence(quiet(gso=True))))
-    assert (found.ok, found.measured, found.detail) == (False, 1, "gso of h/eth0")
+    check = only(check_offloads.check(evidence(quiet(gso=True))))
+    assert (check.ok, check.measured, check.detail) == (False, 1, "gso of h/eth0")
 
 
 def test_settings_must_be_what_was_asked() -> None:
     end: dict[str, Any] = {"fact": "channels", "at": "end", "channels": {"b": {}, "c": {}}}
     told = {"fact": "namespaces", "at": "end", "values": {}}
     wrong = {**end, "differences": [["c", "rate_bps", 1, 2]]}
-    found = only(check_settings.check(evidence([wrong, told])))
-    assert (found.ok, found.measured, found.detail) == (
+    check = only(check_settings.check(evidence([wrong, told])))
+    assert (check.ok, check.measured, check.detail) == (
         False,
         1,
         "c: rate_bps is 2, requested was 1",
@@ -227,17 +227,17 @@ def test_what_a_namespace_was_told_last_must_stay(
         {"fact": "channels", "at": "end", "channels": {}, "differences": []},
         {"fact": "namespaces", "at": "end", "values": {"h": {"net.ipv4.x": at_the_end}}},
     ]
-    found = only(check_settings.check(evidence(facts)))
-    assert (found.ok, found.detail) == (ok, detail)
+    check = only(check_settings.check(evidence(facts)))
+    assert (check.ok, check.detail) == (ok, detail)
 
 
 @pytest.mark.parametrize(
     ("rate_bps", "ok"), [(10e6, True), (9.96e6, True), (9.5e6, False), (10.1e6, False)]
 )
 def test_the_rate_is_judged_while_backlogged(rate_bps: float, ok: bool) -> None:
-    found = only(check_rate.check(evidence([], ticks(rate_bps, backlog=130_000))))
-    assert found.ok is ok
-    assert found.measured == pytest.approx(rate_bps, rel=1e-4)
+    check = only(check_rate.check(evidence([], ticks(rate_bps, backlog=130_000))))
+    assert check.ok is ok
+    assert check.measured == pytest.approx(rate_bps, rel=1e-4)
 
 
 def test_frames_at_the_ends_of_short_spans_do_not_count_as_rate() -> None:
@@ -298,9 +298,9 @@ ROUTE = ["a_dst0", "routes of eth1", "", "10.0.0.0/8 src 10.0.0.2"]
 def test_settings_that_differ_from_the_request_at_either_time_are_counted_once(
     start: list[list[str]], end: list[list[str]], count: int, detail: str
 ) -> None:
-    found = only(check_hosts.check(evidence([state("start", *start), state("end", *end)])))
-    assert (found.measured, found.ok) == (count, count == 0)
-    assert detail in found.detail
+    check = only(check_hosts.check(evidence([state("start", *start), state("end", *end)])))
+    assert (check.measured, check.ok) == (count, count == 0)
+    assert detail in check.detail
 
 
 def test_a_run_without_the_fact_has_no_check_of_hosts() -> None:

@@ -21,7 +21,7 @@ def told(
     packets: int, lost: int, given: ChosenPackets = CHOSEN, port: int = 5002
 ) -> tuple[Any, ...]:
     """What the bed reports of a list."""
-    packed, _port, data_only = (each.value for each in chosen.settings(given, port))
+    packed, _port, data_only = (setting.value for setting in chosen.settings(given, port))
     return packed, port, data_only, packets, lost
 
 
@@ -61,17 +61,17 @@ def checks(found: Evidence) -> dict[str, Check]:
 def test_the_chosen_packets_that_were_reached_must_be_lost(
     packets: int, lost: int, ok: bool, detail: str
 ) -> None:
-    found = checks(run(timeline(told(packets, lost)), drops=lost))
-    check = found["loss by number bottleneck:forward"]
+    by_name = checks(run(timeline(told(packets, lost)), drops=lost))
+    check = by_name["loss by number bottleneck:forward"]
     assert (check.ok, check.measured, check.tolerance) == (ok, lost, 0)
     assert check.detail == detail
-    assert found["loss elsewhere"].ok is True
+    assert by_name["loss elsewhere"].ok is True
 
 
 def test_a_loss_by_chance_beside_the_list_is_seen() -> None:
-    found = checks(run(timeline(told(400, 8)), drops=9))
-    assert found["loss by number bottleneck:forward"].ok is True
-    elsewhere = found["loss elsewhere"]
+    by_name = checks(run(timeline(told(400, 8)), drops=9))
+    assert by_name["loss by number bottleneck:forward"].ok is True
+    elsewhere = by_name["loss elsewhere"]
     assert (elsewhere.ok, elsewhere.detail[:6]) == (False, "1 of 5")
 
 
@@ -85,8 +85,8 @@ def test_a_loss_by_chance_beside_the_list_is_seen() -> None:
     ids=["other packets", "all count", "of all flows"],
 )
 def test_a_list_that_nobody_asked_for_is_seen(given: tuple[Any, ...]) -> None:
-    found = checks(run(timeline(given), drops=8))
-    assert found["loss by number bottleneck:forward"].ok is False
+    by_name = checks(run(timeline(given), drops=8))
+    assert by_name["loss by number bottleneck:forward"].ok is False
 
 
 def test_a_link_without_the_list_is_seen() -> None:
@@ -101,12 +101,12 @@ def test_each_list_is_judged_by_itself() -> None:
     spans = {"impairments": {"bottleneck:forward": [[{"loss_q32": 0}, 500, 0, 0]]}}
     for lost, ok in (((8, 5), True), ((7, 6), False)):
         lists = told(400, lost[0]), told(50, lost[1], later, port=0)
-        found = checks(run(timeline(*lists, **spans), 13, edit))
-        assert found["loss by number bottleneck:forward"].ok is ok
-        assert found["loss bottleneck:forward"].ok is True
+        by_name = checks(run(timeline(*lists, **spans), 13, edit))
+        assert by_name["loss by number bottleneck:forward"].ok is ok
+        assert by_name["loss bottleneck:forward"].ok is True
     ended = told(400, 8), told(0, 0, chosen.NOTHING, port=0)
-    found = checks(run(timeline(*ended, **spans), 8, event % "0"))
-    assert found["loss by number bottleneck:forward"].ok is True
+    by_name = checks(run(timeline(*ended, **spans), 8, event % "0"))
+    assert by_name["loss by number bottleneck:forward"].ok is True
 
 
 def test_packets_lost_by_number_never_came_to_be_duplicated() -> None:

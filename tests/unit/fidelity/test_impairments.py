@@ -22,7 +22,7 @@ BASE_NS = 100_000_000
 
 
 def asked(*overrides: str) -> tuple[str, ...]:
-    return tuple(BOTTLENECK + one for one in overrides)
+    return tuple(BOTTLENECK + override for override in overrides)
 
 
 def spans(*counts: tuple[float, int, int]) -> list[dict[str, Any]]:
@@ -75,8 +75,8 @@ def test_a_loss_that_nobody_asked_for_is_seen() -> None:
 def test_a_link_that_is_down_loses_everything() -> None:
     for drops, ok in ((300, True), (299, False)):
         facts = spans((0.01, 10_000, 100), (1.0, 300, drops))
-        found = only(check_loss.check(evidence(facts, IDLE, overrides=asked("loss=1%"))))
-        assert found.ok is ok
+        check = only(check_loss.check(evidence(facts, IDLE, overrides=asked("loss=1%"))))
+        assert check.ok is ok
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ def test_losses_of_duplicated_packets_are_not_counted() -> None:
 def test_a_probe_may_take_what_jitter_and_skipped_delays_allow(
     override: str, measured_ns: int, ok: bool
 ) -> None:
-    found = only(check_base_rtt.check(evidence([trip(measured_ns)], overrides=asked(override))))
-    assert found.ok is ok
-    assert found.measured == measured_ns / 1e9
+    check = only(check_base_rtt.check(evidence([trip(measured_ns)], overrides=asked(override))))
+    assert check.ok is ok
+    assert check.measured == measured_ns / 1e9
 
 
 def skipped(packets: int, requeues: int) -> list[tuple[int, ...]]:
@@ -185,9 +185,9 @@ def test_a_reordering_that_changes_is_judged_by_itself(ahead: tuple[int, ...], o
     ]
     facts = counted([[one, 10_000, 0, n] for one, n in zip(settings, ahead, strict=True)])
     facts[0]["netem_changes"] = {"bottleneck:forward": 2}
-    found = only(check_reordering.check(evidence(facts, IDLE)))
-    assert (found.name, found.ok) == ("reordering bottleneck:forward", ok)
-    assert "each of 3 settings by itself" in found.detail
+    check = only(check_reordering.check(evidence(facts, IDLE)))
+    assert (check.name, check.ok) == ("reordering bottleneck:forward", ok)
+    assert "each of 3 settings by itself" in check.detail
 
 
 @pytest.mark.parametrize(("more", "ok"), [(500, True), (370, False), (640, False), (0, False)])
@@ -215,8 +215,8 @@ def test_without_a_queue_packets_are_counted_as_they_come_in() -> None:
     judged = evidence(
         facts, rows, overrides=("topology.groups.a.access={delay: 1ms, duplication: 2%}",)
     )
-    found = only(check_duplication.check(judged))
-    assert (found.name, found.ok) == ("duplication a_src0:forward", True)
+    check = only(check_duplication.check(judged))
+    assert (check.name, check.ok) == ("duplication a_src0:forward", True)
 
 
 @pytest.mark.parametrize(("errors", "ok"), [(100, True), (80, True), (0, False), (200, False)])

@@ -44,19 +44,19 @@ def policer_ticks(rate_bps: float, drops: int = 3, count: int = 60) -> list[tupl
     ("rate_bps", "ok"), [(4e6, True), (4.03e6, True), (4.1e6, False), (3.9e6, None)]
 )
 def test_a_policers_rate_is_judged_while_it_drops(rate_bps: float, ok: bool | None) -> None:
-    found = only(check_policer.check(policed(policer_ticks(rate_bps))))
-    assert (found.name, found.ok) == ("policed_rate bottleneck:forward", ok)
-    assert found.measured == pytest.approx(rate_bps, rel=1e-4)
+    check = only(check_policer.check(policed(policer_ticks(rate_bps))))
+    assert (check.name, check.ok) == ("policed_rate bottleneck:forward", ok)
+    assert check.measured == pytest.approx(rate_bps, rel=1e-4)
 
 
 def test_a_policer_that_dropped_nothing_is_no_doubt_and_one_that_hardly_did_is() -> None:
     assert list(check_policer.check(policed(policer_ticks(2e6, drops=0)))) == []
     assert list(check_policer.check(policed([]))) == []
-    found = only(check_policer.check(policed(policer_ticks(4e6, count=5))))
-    assert (found.name, found.ok, found.measured) == (
+    check = only(check_policer.check(policed(policer_ticks(4e6, count=5))))
+    assert (check.name, check.ok, check.measured) == (
         "policed_rate bottleneck:forward", None, None,
     )  # fmt: skip
-    assert found.detail.startswith("12 drops are too few")
+    assert check.detail.startswith("12 drops are too few")
 
 
 def bursts(rate_bps: float = 4e6, held: int = 15_140, rounds: int = 90) -> dict[str, Any]:
@@ -99,8 +99,8 @@ def test_a_policer_that_lets_all_or_nothing_pass_fails_its_probe() -> None:
     open_ = bursts()
     open_["came"] = len(open_["passed"])
     for fact in (open_, {**bursts(), "passed": []}):
-        found = only(check_policer.check(policed([], [fact])))
-        assert (found.name, found.ok) == ("policer_rate bottleneck:forward", False)
+        check = only(check_policer.check(policed([], [fact])))
+        assert (check.name, check.ok) == ("policer_rate bottleneck:forward", False)
 
 
 def test_a_policer_that_was_measured_before_traffic_is_no_doubt() -> None:
@@ -122,9 +122,9 @@ def test_a_policer_is_probed_where_packets_come_faster_and_the_queue_holds_them(
     overrides: tuple[str, ...], probed: list[str]
 ) -> None:
     (run,) = plan(load(QUICKSTART, (POLICER, *overrides))).runs
-    found = probes(run)["policers"]
-    assert [each["channel"] for each in found] == probed
-    for each in found:
+    policers = probes(run)["policers"]
+    assert [policer["channel"] for policer in policers] == probed
+    for each in policers:
         assert each["packets"] * 1514 > 1.05 * each["burst_bytes"]
         assert 0 < each["pause_ns"] < each["burst_bytes"] * 8e9 / each["rate_bps"]
 
@@ -145,10 +145,10 @@ def test_what_passes_a_policer_faster_than_its_link_fits_into_the_queue(
 ) -> None:
     policer = f"{{forward: {{rate: {rate_mbit}mbit, burst: 30kB}}}}"
     overrides = (f"bottleneck.policer={policer}", f"bottleneck.queue.limit={limit}p")
-    (run,) = plan(load(QUICKSTART, [f"topology.{each}" for each in overrides])).runs
-    found = probes(run)["policers"]
-    assert len(found) == probed
-    for each in found:
+    (run,) = plan(load(QUICKSTART, [f"topology.{override}" for override in overrides])).runs
+    policers = probes(run)["policers"]
+    assert len(policers) == probed
+    for each in policers:
         # The bucket holds 19 packets. It lets half of them pass in each further round.
         passing = 19 + 9 * (each["rounds"] - 1)
         assert passing >= 40
@@ -217,5 +217,5 @@ def test_dropped_packets_may_be_missing_from_a_queue_that_sheds_them(kind: str, 
 
 def test_a_probe_that_did_not_overfill_tells_the_rate_only() -> None:
     short: dict[str, Any] = {**burst(frames=8), "queue_packets": None}
-    found = only(check_burst.check(evidence([short])))
-    assert (found.name, found.ok) == ("burst_rate bottleneck:forward", True)
+    check = only(check_burst.check(evidence([short])))
+    assert (check.name, check.ok) == ("burst_rate bottleneck:forward", True)

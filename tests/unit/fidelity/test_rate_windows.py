@@ -52,16 +52,16 @@ def evidence(
 
 @pytest.mark.parametrize("bottleneck", [True, False])
 def test_a_right_rate_passes_whether_the_queue_is_of_a_bottleneck_or_not(bottleneck: bool) -> None:
-    found = only(check_rate_windows.check(evidence(lambda _time: 10e6, bottleneck=bottleneck)))
-    assert (found.name, found.ok) == ("rate_window bottleneck:forward", True)
+    check = only(check_rate_windows.check(evidence(lambda _time: 10e6, bottleneck=bottleneck)))
+    assert (check.name, check.ok) == ("rate_window bottleneck:forward", True)
 
 
 def test_a_rate_that_is_low_for_2_s_fails_and_its_window_is_named() -> None:
     low = evidence(lambda time_s: 8e6 if 6 <= time_s < 8 else 10e6)
-    found = only(check_rate_windows.check(low))
-    assert (found.ok, found.expected) == (False, 10e6)
-    assert found.measured == pytest.approx(8e6, rel=0.01)
-    assert found.detail.startswith(("from 6 s on", "from 7 s on"))
+    check = only(check_rate_windows.check(low))
+    assert (check.ok, check.expected) == (False, 10e6)
+    assert check.measured == pytest.approx(8e6, rel=0.01)
+    assert check.detail.startswith(("from 6 s on", "from 7 s on"))
 
 
 @pytest.mark.parametrize(("rate_bps", "ok"), [(9.85e6, False), (10.15e6, False), (9.96e6, True)])
@@ -84,9 +84,9 @@ def test_a_slow_link_has_longer_windows() -> None:
     slow = evidence(
         lambda _time: 200e3, overrides=("topology.bottleneck.rate=200kbit",), backlog_bytes=60_000
     )
-    found = only(check_rate_windows.check(slow))
-    assert found.ok is True
-    assert "windows of 7 s" in found.detail
+    check = only(check_rate_windows.check(slow))
+    assert check.ok is True
+    assert "windows of 7 s" in check.detail
 
 
 def test_a_trace_is_compared_by_its_opportunities() -> None:
@@ -113,9 +113,9 @@ def test_a_trace_is_compared_by_its_opportunities() -> None:
         run.network, [], [], [record], np.zeros(0, QUEUE_DTYPE), plan=samples_plan(run),
         readings=rows,
     )  # fmt: skip
-    found = only(check_rate_windows.check(whole))
-    assert found.ok is True
-    assert found.measured == pytest.approx(found.expected)
+    check = only(check_rate_windows.check(whole))
+    assert check.ok is True
+    assert check.measured == pytest.approx(check.expected)
     rows["bytes"] = rows["bytes"] * 4 // 5
     assert only(check_rate_windows.check(replace(whole, readings=rows))).ok is False
 
@@ -142,9 +142,9 @@ def test_runs_without_readings_are_judged_by_their_samples_as_before() -> None:
 def test_the_doubt_about_a_changing_rate_is_that_of_the_readings() -> None:
     steps = ((0.0, 10_000_000), (6.3, 4_000_000))
     short = evidence(lambda _time: 10e6, backlog_bytes=4 * FRAME_BYTES, steps=steps)
-    found = only(check_rate.check(short))
-    assert found.ok is None
-    assert found.detail.startswith("packets waited at 100% of the readings")
+    check = only(check_rate.check(short))
+    assert check.ok is None
+    assert check.detail.startswith("packets waited at 100% of the readings")
 
 
 def test_readings_are_stored_and_read_back_without_those_of_idle_queues() -> None:

@@ -101,11 +101,11 @@ def test_runs_stored_without_a_plan_and_without_samples_are_not_judged() -> None
 
 @pytest.mark.parametrize("missing", [0, 50, 100])
 def test_a_missing_sample_of_a_queue_fails(missing: int) -> None:
-    found = only(
+    check = only(
         check_samples.check(evidence(queue_times_ns=np.delete(TICKS_NS, missing).tolist()))
     )
-    assert (found.ok, found.measured) == (False, 1)
-    assert f"of q: 1, the first at {missing / 10:g} s" in found.detail
+    assert (check.ok, check.measured) == (False, 1)
+    assert f"of q: 1, the first at {missing / 10:g} s" in check.detail
 
 
 def test_queues_that_were_never_sampled_fail() -> None:
@@ -121,16 +121,16 @@ def test_a_sample_at_another_time_counts_as_missing() -> None:
 def test_a_sender_is_sampled_from_its_first_sample_to_the_end(
     places: tuple[int, ...], missing: int
 ) -> None:
-    found = only(check_samples.check(evidence(without(*places))))
-    assert (found.measured, found.ok) == (missing, missing == 0)
+    check = only(check_samples.check(evidence(without(*places))))
+    assert (check.measured, check.ok) == (missing, missing == 0)
 
 
 def test_a_sender_that_stops_or_has_few_bytes_may_end_early() -> None:
     half = without(*range(50, 99))
     for option, missing in (("stop=5s", 0), ("stop=6s", 8), ("traffic.bytes=1MB", 0)):
         overrides = (f"flows.westwood.{option}",)
-        found = only(check_samples.check(evidence(half, overrides=overrides)))
-        assert found.measured == missing, option
+        check = only(check_samples.check(evidence(half, overrides=overrides)))
+        assert check.measured == missing, option
 
 
 @pytest.mark.parametrize("outcome", ["timed_out", "reset", "unreachable"])
@@ -139,8 +139,8 @@ def test_a_sender_whose_connection_failed_has_no_samples_afterwards(outcome: str
     whole = evidence(half)
     for ended_s, missing in ((5.15, 0), (6.0, 8)):
         flows = [replace(whole.flows[0], outcome=outcome, ended_s=ended_s), *whole.flows[1:]]
-        found = only(check_samples.check(replace(whole, flows=flows)))
-        assert (found.measured, found.ok) == (missing, missing == 0)
+        check = only(check_samples.check(replace(whole, flows=flows)))
+        assert (check.measured, check.ok) == (missing, missing == 0)
     assert only(check_samples.check(whole)).measured == 49
 
 
@@ -172,8 +172,8 @@ def test_an_rtt_below_that_of_the_idle_network_fails(
     sender = columns()
     sender["min_rtt_us"] = np.where(sender["time_ns"] == 5 * 10**9, min_rtt_us, BASE_RTT_US)
     sender["total_retrans_segments"] = (sender["time_ns"] >= 5 * 10**9) * resent
-    found = only(check_rtt_floor.check(evidence(sender)))
-    assert found.ok is ok
+    check = only(check_rtt_floor.check(evidence(sender)))
+    assert check.ok is ok
 
 
 def test_a_window_that_limits_because_of_an_unlimited_queue_is_explained() -> None:
@@ -184,9 +184,9 @@ def test_a_window_that_limits_because_of_an_unlimited_queue_is_explained() -> No
     readings = np.zeros(2, READING_DTYPE)
     readings["queue"], readings["backlog_bytes"] = [0, 1], [3000, 40_000_000]
     for queues, named in (([*whole.queues, front], True), ([front, *whole.queues], False)):
-        found = only(check_receive_limit.check(replace(whole, queues=queues, readings=readings)))
-        assert found.ok is False
-        assert ("in front of a_src0:forward, whose queue has no limit" in found.detail) is named
+        check = only(check_receive_limit.check(replace(whole, queues=queues, readings=readings)))
+        assert check.ok is False
+        assert ("in front of a_src0:forward, whose queue has no limit" in check.detail) is named
 
 
 @pytest.mark.slow
@@ -249,9 +249,9 @@ def test_a_reroute_to_a_shorter_path_lowers_the_floor() -> None:
 @pytest.mark.parametrize(("share", "ok"), [(0.0, True), (0.009, True), (0.02, False)])
 def test_a_window_that_limits_a_flow_fails(share: float, ok: bool) -> None:
     limited = (columns()["busy_time_us"] * share).astype(np.int64)
-    found = only(check_receive_limit.check(evidence(columns(rwnd_limited_us=limited))))
-    assert found.ok is ok
-    assert found.measured == pytest.approx(share, abs=1e-3)
+    check = only(check_receive_limit.check(evidence(columns(rwnd_limited_us=limited))))
+    assert check.ok is ok
+    assert check.measured == pytest.approx(share, abs=1e-3)
 
 
 def test_a_window_that_still_grows_may_limit_a_flow() -> None:

@@ -28,7 +28,7 @@ BOTTLENECK = "topology.bottleneck."
 
 
 def run_of(*overrides: str) -> RunSpec:
-    return plan(load(QUICKSTART, [BOTTLENECK + one for one in overrides])).runs[0]
+    return plan(load(QUICKSTART, [BOTTLENECK + override for override in overrides])).runs[0]
 
 
 def channel(*overrides: str) -> Channel:
@@ -248,9 +248,9 @@ REFUSED = [
 def test_an_impossible_value_is_refused_at_its_place(
     tmp_path: Path, text: str, column: int, message: str
 ) -> None:
-    found = link_faults(tmp_path, text)
-    assert (LINK_LINE, column) in found, found
-    assert message in found[LINK_LINE, column]
+    reported = link_faults(tmp_path, text)
+    assert (LINK_LINE, column) in reported, reported
+    assert message in reported[LINK_LINE, column]
 
 
 @pytest.mark.parametrize(
@@ -265,6 +265,6 @@ def test_an_impossible_value_is_refused_at_its_place(
     ],
 )
 def test_contradictory_values_are_refused(tmp_path: Path, access: str, message: str) -> None:
-    found = link_faults(tmp_path, "", access)
-    assert any(message in each for each in found.values()), found
-    assert {line for line, _column in found} == {LINK_LINE + 1}
+    reported = link_faults(tmp_path, "", access)
+    assert any(message in each for each in reported.values()), reported
+    assert {line for line, _column in reported} == {LINK_LINE + 1}

@@ -266,4 +266,6 @@ def test_a_model_whose_state_netem_resets_excludes_correlated_jitter(
         return
     with pytest.raises(ScenarioError) as refused:
         plan(load(QUICKSTART, edits))
-    assert any("not supported with independent loss" in str(one) for one in refused.value.faults)
+    assert any(
+        "not supported with independent loss" in str(fault) for fault in refused.value.faults
+    )

@@ -103,12 +103,14 @@ REFUSED = [
 def test_a_wrong_list_is_refused_at_its_place(
     tmp_path: Path, text: str, column: int, message: str
 ) -> None:
-    found = link_faults(tmp_path, f"loss: {{kind: list, {text}}}")
-    assert {place: message in told for place, told in found.items()} == {(LINK_LINE, column): True}
+    reported = link_faults(tmp_path, f"loss: {{kind: list, {text}}}")
+    assert {place: message in told for place, told in reported.items()} == {
+        (LINK_LINE, column): True
+    }
 
 
 def test_a_list_has_as_many_ranges_as_the_kernel_takes(tmp_path: Path) -> None:
     numbers = [2 * number for number in range(1, MOST_RANGES + 1)]
     assert len(model(f"{{kind: list, packets: {numbers}}}").chosen.ranges) == MOST_RANGES
-    found = link_faults(tmp_path, f"loss: {{kind: list, packets: {[*numbers, 1000]}}}")
-    assert found == {(LINK_LINE, 33): f"must have {MOST_RANGES} items at most, not 257"}
+    reported = link_faults(tmp_path, f"loss: {{kind: list, packets: {[*numbers, 1000]}}}")
+    assert reported == {(LINK_LINE, 33): f"must have {MOST_RANGES} items at most, not 257"}

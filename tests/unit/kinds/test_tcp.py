@@ -69,10 +69,10 @@ def test_a_reverse_flow_sends_from_the_other_side() -> None:
 
 def test_flows_that_meet_at_a_host_must_agree() -> None:
     override = "flows.reno={group: a, name: reno, tcp: {sack: true}}"
-    found = faults(override, "flows.westwood.tcp={sack: false}")
-    assert [each[:3] for each in found] == [(f"--set {override}", 1, 47)]
-    assert "sack is a setting of the host a_src0, where flow `westwood` also ends" in found[0][3]
-    assert "sets `false`, not `true`" in found[0][3]
+    reported = faults(override, "flows.westwood.tcp={sack: false}")
+    assert [each[:3] for each in reported] == [(f"--set {override}", 1, 47)]
+    assert "sack is a setting of the host a_src0, where flow `westwood` also ends" in reported[0][3]
+    assert "sets `false`, not `true`" in reported[0][3]
 
 
 def test_a_flow_that_would_get_another_flows_options_is_a_fault() -> None:

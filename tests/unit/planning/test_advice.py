@@ -138,7 +138,11 @@ def test_an_event_that_slows_the_bottleneck_down_counts() -> None:
     assert warnings(*ALONE, slow % "500ms") == []
     # a sum of access links is compared with the least rate of the bottleneck
     feeds = [f"topology.groups.{name}.access.rate=4mbit" for name in "ab"]
-    assert not [one for one in warnings(*feeds, slow % "30s") if "it is not the bottleneck" in one]
+    assert not [
+        warning
+        for warning in warnings(*feeds, slow % "30s")
+        if "it is not the bottleneck" in warning
+    ]
 
 
 def test_an_access_link_with_a_queue_of_its_own_is_no_warning() -> None:
@@ -174,7 +178,9 @@ def test_repetitions_that_cannot_differ_are_a_warning(override: str, warned: boo
     fixed = ("start_jitter=0ms", "repetitions=3")
     found = [message for message in warnings(*fixed, override) if message.startswith(SAME)]
     assert bool(found) is warned
-    assert not [one for one in warnings(override, "start_jitter=0ms") if one.startswith(SAME)]
+    assert not [
+        warning for warning in warnings(override, "start_jitter=0ms") if warning.startswith(SAME)
+    ]
 
 
 @pytest.mark.parametrize(

@@ -64,7 +64,7 @@ def test_a_changing_rate_and_a_policer_are_described() -> None:
     keys = ("rate_bps", "rate_min_bps", "rate_max_bps", "rate_end_bps", "rate_changes")
     assert [forward[key] for key in keys] == [10_000_000, 2_000_000, 10_000_000, 2_000_000, 1]
     assert reverse["rate_changes"] == 0
-    assert [(one["name"], one["rate_bps"]) for one in only["policers"]] == [
+    assert [(policer["name"], policer["rate_bps"]) for policer in only["policers"]] == [
         ("a_src0:forward", 1_000_000), ("a_dst0:forward", 1_000_000),
     ]  # fmt: skip
 

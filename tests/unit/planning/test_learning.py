@@ -116,14 +116,18 @@ def test_a_scenario_corrects_its_other_variants() -> None:
 def test_the_median_of_the_same_runs_withstands_a_busy_moment() -> None:
     planned = run()
     seconds = [2.0, 2.1, 1.9, 2.0, 14.0]
-    same = [EarlierRun("quickstart", identity(planned), costs(planned), each) for each in seconds]
+    same = [
+        EarlierRun("quickstart", identity(planned), costs(planned), second) for second in seconds
+    ]
     assert Estimator(same)(planned).wall_s == pytest.approx(2.0, rel=0.05)
 
 
 def test_only_the_newest_of_the_same_runs_count() -> None:
     planned = run()
     seconds = [1.0] * 10 + [9.0] * 90
-    same = [EarlierRun("quickstart", identity(planned), costs(planned), each) for each in seconds]
+    same = [
+        EarlierRun("quickstart", identity(planned), costs(planned), second) for second in seconds
+    ]
     found = Estimator(same)(planned)
     assert found.runs == 10
     assert found.wall_s == pytest.approx(1.0, rel=0.15)

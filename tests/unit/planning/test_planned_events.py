@@ -128,7 +128,7 @@ def test_a_channel_whose_loss_changes_has_a_netem_from_the_beginning(tmp_path: P
     assert (links[0]["forward"]["netem"] is None, links[0]["reverse"]["netem"]) == (False, None)
     netems = (links[3]["forward"]["netem"], links[3]["reverse"]["netem"])
     names = [[setting["name"] for setting in netem["settings"]] for netem in netems if netem]
-    assert ["rate_bytes_per_s" in each for each in names] == [True, False]
+    assert ["rate_bytes_per_s" in name for name in names] == [True, False]
     # The delay is netem's from the beginning, so netem's changes.
     (delay,) = [step for step in steps(spec) if step["event"] == 1]
     assert (delay["do"], settings(delay)["delay_ns"]) == ("netem", 5_000_000)
@@ -188,7 +188,7 @@ def test_an_impairment_is_replaced_as_a_whole_and_can_end(tmp_path: Path) -> Non
     link = bed_spec(spec, 2**30)["links"][2]
     forward, reverse = link["forward"]["netem"], link["reverse"]["netem"]
     assert forward is not None
-    begin = {one["name"]: one["value"] for one in forward["settings"]}
+    begin = {setting["name"]: setting["value"] for setting in forward["settings"]}
     assert begin["corrupt_q32"] == 0  # so that hosts send what a checksum can find
     assert reverse is None
 

@@ -30,8 +30,8 @@ def test_the_limit_is_that_of_the_module() -> None:
 
 
 def test_a_list_is_packed_and_read_back() -> None:
-    settings = [each.document() for each in chosen.settings(ChosenPackets(RANGES), 0)]
-    assert [each["expected"] for each in settings] == [PACKED, 0, 0]
+    settings = [setting.document() for setting in chosen.settings(ChosenPackets(RANGES), 0)]
+    assert [setting["expected"] for setting in settings] == [PACKED, 0, 0]
     options = qdisc.pack(settings)
     assert qdisc.unpack(settings, options) == {
         "lost_packets": PACKED, "lost_packets_port": 0, "lost_packets_data_only": 0,
@@ -40,13 +40,13 @@ def test_a_list_is_packed_and_read_back() -> None:
 
 
 def test_a_longer_list_in_the_kernel_is_another_one() -> None:
-    settings = [each.document() for each in chosen.settings(ChosenPackets(RANGES[:2]), 0)]
-    longer = qdisc.pack(each.document() for each in chosen.settings(ChosenPackets(RANGES), 0))
+    settings = [setting.document() for setting in chosen.settings(ChosenPackets(RANGES[:2]), 0)]
+    longer = qdisc.pack(setting.document() for setting in chosen.settings(ChosenPackets(RANGES), 0))
     assert qdisc.unpack(settings, longer)["lost_packets"] == PACKED != settings[0]["value"]
 
 
 def test_an_empty_list_ends_the_losses_and_is_read_back() -> None:
-    settings = [each.document() for each in chosen.settings(chosen.NOTHING, 0)]
+    settings = [setting.document() for setting in chosen.settings(chosen.NOTHING, 0)]
     assert settings[0]["value"] == ""
     assert qdisc.unpack(settings, qdisc.pack(settings))["lost_packets"] == ""
     assert qdisc.unpack(settings, b"")["lost_packets"] is None  # a module without lists

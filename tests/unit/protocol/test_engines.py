@@ -64,7 +64,7 @@ def test_machines_are_checked_for_an_engines_programs(made_up: str) -> None:
     assert "true" in local.needs([with_engine(made_up)])["programs"]
     assert "true" not in local.needs([with_engine("builtin")])["programs"]
     needs: Needs = {"programs": ["true"], "modules": [], "ours": [], "io_uring": False}
-    (found,) = [each for each in preflight.findings(needs) if each["name"] == "true"]
+    (found,) = [finding for finding in preflight.findings(needs) if finding["name"] == "true"]
     assert found["ok"]
 
 
@@ -74,7 +74,7 @@ def test_what_is_missing_is_named_by_its_package(monkeypatch: pytest.MonkeyPatch
     needs: Needs = {
         "programs": ["no-such-program"], "modules": [], "ours": [], "io_uring": False,
     }  # fmt: skip
-    (found,) = [each for each in preflight.findings(needs) if each["name"] == program.name]
+    (found,) = [finding for finding in preflight.findings(needs) if finding["name"] == program.name]
     assert found["fix"] == "apt-get install its-package"
 
 

@@ -26,8 +26,8 @@ def test_the_settings_are_the_attributes_of_the_module() -> None:
     numbers = attributes()
     assert numbers["UNSPEC"] == 0
     assert [
-        (each.name, each.attribute, each.value, each.format)
-        for each in Transmitter(10_000_000, 0.01).qdisc().settings
+        (setting.name, setting.attribute, setting.value, setting.format)
+        for setting in Transmitter(10_000_000, 0.01).qdisc().settings
     ] == [
         ("model", (numbers["MODEL"],), LINK_MODEL, "I"),
         ("rate_bps", (numbers["RATE_BPS"],), 10_000_000, "Q"),
@@ -59,17 +59,17 @@ def test_each_setting_is_read_back() -> None:
 
 
 def test_a_link_without_a_rate_transmits_in_no_time() -> None:
-    values = {each.name: each.value for each in Transmitter(None, 1e-9).qdisc().settings}
+    values = {setting.name: setting.value for setting in Transmitter(None, 1e-9).qdisc().settings}
     assert (values["rate_bps"], values["delay_ns"]) == (0, 1)
 
 
 def test_changes_have_the_same_names_as_what_they_change() -> None:
-    names = {each.name for each in Transmitter(None, 0.0).qdisc().settings}
+    names = {setting.name for setting in Transmitter(None, 0.0).qdisc().settings}
     changes = (
         link.rate_setting(7), link.delay_setting(0.5), link.granted_setting(),
         link.bypass_setting(True),
     )  # fmt: skip
-    assert [(each.name in names, each.value) for each in changes] == [
+    assert [(change.name in names, change.value) for change in changes] == [
         (True, 7), (True, 500_000_000), (True, 1), (True, 1),
     ]  # fmt: skip
 

@@ -174,7 +174,7 @@ def test_a_summary_of_ablations_is_of_all_their_statements(paper: FakeRunner) ->
     measured, causes = read_all(Path("m")), read_causes(Path("m"))
     shown = " ".join(page(PageEvidence(measured, causes)).split())
     assert "`orchestrator reproduce paper:W1.1 --full --causes`." in shown
-    (full,) = (each for each in measured["paper", "W1"].summaries if each.length == "full")
+    (full,) = (summary for summary in measured["paper", "W1"].summaries if summary.length == "full")
     assert {name: list(rows) for name, rows in full.record.statements.items()} == {
         "W1.1": ["short", "long"]
     }

@@ -46,8 +46,10 @@ def test_all_forty_claims_are_there() -> None:
 
 def test_each_statement_has_a_reason_for_its_tolerance_or_says_why_it_cannot_be_tested() -> None:
     for paper in papers.values():
-        for each in paper.statements():
-            assert each.cannot or (each.reason and each.tolerance is not None), each.id
+        for statement in paper.statements():
+            assert statement.cannot or (statement.reason and statement.tolerance is not None), (
+                statement.id
+            )
 
 
 def test_rows_of_a_statement_have_different_labels() -> None:
@@ -123,7 +125,7 @@ def test_notes_are_of_papers() -> None:
 def test_a_figure_has_statements_whose_text_gives_numbers() -> None:
     for paper in papers.values():
         for claim in paper.claims.values():
-            there = {each.id: each for each in claim.statements}
+            there = {statement.id: statement for statement in claim.statements}
             for figure in claim.figures:
                 for one in figure.of:
                     assert "no number" not in (there[one].reason or ""), one
@@ -161,7 +163,7 @@ def identity(run: RecordedRun) -> str:
 
 
 def require_made_of(paper: Paper, claim: str, measured: ClaimSummary) -> None:
-    there = {each.id: each for each in paper.claims[claim].statements}
+    there = {statement.id: statement for statement in paper.claims[claim].statements}
     for identifier, made_rows in measured.record.statements.items():
         known = {row.label for row in rows_of_any_length(there[identifier])}
         assert set(made_rows) <= known, f"{identifier}: measure it again, its data have changed"
@@ -180,7 +182,7 @@ def test_a_cause_is_named_only_where_an_ablation_shows_it() -> None:
                 if (name, claim, each.name) in CAUSES
                 for identifier in each.of
             }
-            named = {each.id for each in there.statements if each.cause is not None}
+            named = {statement.id for statement in there.statements if statement.cause is not None}
             assert named <= shown, f"{named - shown}: no ablation was measured"
 
 

@@ -24,10 +24,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_reproduce_computes_the_values_of_the_summary_and_makes_no_run() -> None:
     result = orchestrator("reproduce", "tibet:T1", "--json", "--quiet")
     assert result.exit_code == 0, result.stderr
-    found = json.loads(result.stdout)
-    (verdict,) = found["verdicts"]
+    document = json.loads(result.stdout)
+    (verdict,) = document["verdicts"]
     assert (verdict["id"], verdict["verdict"]) == ("T1", "holds")
-    for statement in found["statements"]:
+    for statement in document["statements"]:
         committed = COMMITTED.record.statements[statement["id"]]
         assert [row["label"] for row in statement["rows"]] == list(committed)
         for row in statement["rows"]:

@@ -21,7 +21,10 @@ HOUR_S = 3600.0
 def found() -> dict[str, OpenStatement]:
     folder = Path("papers/claims")
     measured = read_all(Path("m"))
-    return {each.id: each for each in open_statements(load_all(folder), measured, folder.parent)}
+    return {
+        statement.id: statement
+        for statement in open_statements(load_all(folder), measured, folder.parent)
+    }
 
 
 def test_a_statement_that_was_not_measured_costs_its_first_repetitions(paper: FakeRunner) -> None:

@@ -317,8 +317,8 @@ def test_a_plan_has_the_ablations_of_the_chosen_statements(paper: FakeRunner) ->
         words = ("reproduce", target, "--causes", "--plan", "--json", *WORDS)
         document = json.loads(orchestrator(*words).stdout)
         return [
-            (each["experiment"], each["ablation"], each["least"])
-            for each in document["experiments"]
+            (experiment["experiment"], experiment["ablation"], experiment["least"])
+            for experiment in document["experiments"]
         ]
 
     assert planned("paper:W1.1") == [("sweep", None, 3), ("sweep", "W1, cable", 2)]

@@ -31,11 +31,11 @@ def test_each_number_of_the_paper_is_an_entry_of_its_claim(paper: FakeRunner) ->
     assert paper is not None
     document = found()
     claims = document["claims"]
-    assert all(set(each) >= KEYS for each in claims)
-    assert [(each["id"], each["statement_id"]) for each in claims] == [
+    assert all(set(claim) >= KEYS for claim in claims)
+    assert [(claim["id"], claim["statement_id"]) for claim in claims] == [
         ("W1", "W1.1"), ("W1", "W1.1"), ("W1", "W1.2"), ("W2", "W2.1")
     ]  # fmt: skip
-    assert [each["paper_value"] for each in claims] == [1.0, 2.0, None, None]
+    assert [claim["paper_value"] for claim in claims] == [1.0, 2.0, None, None]
     row = document["statements"][0]["rows"][1]
     long = claims[1]
     assert (long["row"], long["unit"], long["length"]) == ("long", "Mbit/s", "quick")

@@ -280,13 +280,13 @@ ONE_FAULT: list[tuple[Edit, int, int, str]] = [
 def test_a_fault_is_reported_at_its_place(
     tmp_path: Path, edit: Edit, line: int, column: int, why: str
 ) -> None:
-    found = faults(tmp_path, edit)
-    assert [(fault.line, fault.column) for fault in found] == [(line, column)], found
-    assert why in found[0].message
+    reported = faults(tmp_path, edit)
+    assert [(fault.line, fault.column) for fault in reported] == [(line, column)], reported
+    assert why in reported[0].message
 
 
 def test_all_faults_are_reported_in_the_order_of_the_file(tmp_path: Path) -> None:
-    found = faults(
+    reported = faults(
         tmp_path,
         ("seed: 1", "seed: one"),
         ("warmup: 10s", "warmup: 70s"),
@@ -298,7 +298,7 @@ def test_all_faults_are_reported_in_the_order_of_the_file(tmp_path: Path) -> Non
         ("start: 100ms", "start: 100ms, start: 5s"),
         ("tcp: 100ms", "tcp: &period 100ms"),
     )
-    assert [(fault.line, fault.column) for fault in found] == [
+    assert [(fault.line, fault.column) for fault in reported] == [
         (4, 7),
         (6, 9),
         (10, 22),
@@ -308,12 +308,12 @@ def test_all_faults_are_reported_in_the_order_of_the_file(tmp_path: Path) -> Non
         (16, 40),
         (16, 87),
         (17, 15),
-    ], found
+    ], reported
 
 
 def test_two_missing_keys_of_one_mapping_are_two_faults(tmp_path: Path) -> None:
-    found = faults(tmp_path, ("rate: 10mbit, delay: 10ms, ", ""))
-    assert [(f.line, f.column, f.message) for f in found] == [
+    reported = faults(tmp_path, ("rate: 10mbit, delay: 10ms, ", ""))
+    assert [(f.line, f.column, f.message) for f in reported] == [
         (10, 15, "`delay` is missing"),
         (10, 15, "`rate` is missing"),
     ]
@@ -321,13 +321,13 @@ def test_two_missing_keys_of_one_mapping_are_two_faults(tmp_path: Path) -> None:
 
 def test_a_queue_may_be_given_for_each_direction(tmp_path: Path) -> None:
     both = "{forward: {limit: 0p}, reverse: {limt: 2p}}"
-    found = faults(tmp_path, ("{kind: droptail, limit: 100p}", both))
-    assert [(fault.line, fault.column) for fault in found] == [(10, 68), (10, 82), (10, 83)]
+    reported = faults(tmp_path, ("{kind: droptail, limit: 100p}", both))
+    assert [(fault.line, fault.column) for fault in reported] == [(10, 68), (10, 82), (10, 83)]
 
 
 def test_a_group_given_twice_is_a_fault(tmp_path: Path) -> None:
-    found = faults(tmp_path, ("name: b", "name: a"))
-    assert [str(fault).split(":", 1)[1] for fault in found] == [
+    reported = faults(tmp_path, ("name: b", "name: a"))
+    assert [str(fault).split(":", 1)[1] for fault in reported] == [
         "13:14: group `a` is given twice; first at line 12, column 14",
         "16:25: there is no group `b`; defined: a",
     ]

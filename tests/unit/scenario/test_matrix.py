@@ -172,7 +172,7 @@ def test_a_combination_may_set_so_many_paths(tmp_path: Path, form: str) -> None:
     for paths in (1000, 1001):
         sets = ", ".join(f"flows.reno.k{number}: 1" for number in range(paths))
         text = f"matrix:\n{form.replace('SETS', sets)}"
-        found = [each for each in faults(tmp_path, text) if "combination" in each.message]
+        found = [fault for fault in faults(tmp_path, text) if "combination" in fault.message]
         assert [each.message for each in found] == (
             ["a combination sets 1001 paths; 1000 are allowed"] if paths > 1000 else []
         )

@@ -107,15 +107,15 @@ def test_a_scenario_without_a_reduced_form_is_a_usage_error() -> None:
 def test_faults_are_reported_at_their_place_in_the_reduced_form(
     tmp_path: Path, line: str, column: int, message: str
 ) -> None:
-    found = faults(tmp_path, f"reduced:\n{line}\n")
-    assert [(fault.line, fault.column) for fault in found] == [(FIRST + 1, column)], found
-    assert message in found[0].message
+    reported = faults(tmp_path, f"reduced:\n{line}\n")
+    assert [(fault.line, fault.column) for fault in reported] == [(FIRST + 1, column)], reported
+    assert message in reported[0].message
 
 
 def test_the_reduced_form_must_be_a_mapping(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as refused:
         load(write(tmp_path, "reduced: 3\n"))
-    assert [(each.line, each.column) for each in refused.value.faults] == [(FIRST, 10)]
+    assert [(fault.line, fault.column) for fault in refused.value.faults] == [(FIRST, 10)]
 
 
 def test_validate_checks_both_forms(tmp_path: Path) -> None:

@@ -71,8 +71,8 @@ def test_a_papers_figures_are_valid_in_both_forms_and_change_no_run(path: Path) 
         assert loaded.scenario.figures
         without = load(path, ("figures=[]",), reduced=reduced)
         assert experiment_sha256(without) == experiment_sha256(loaded)
-        assert [each.values for each in without.variants] == [
-            each.values for each in loaded.variants
+        assert [variant.values for variant in without.variants] == [
+            variant.values for variant in loaded.variants
         ]
 
 

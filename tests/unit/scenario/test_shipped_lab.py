@@ -152,17 +152,17 @@ def place(folder: Path, marker: str) -> tuple[int, int]:
 @pytest.mark.parametrize("case", FAULTS)
 def test_a_fault_is_reported_at_its_place(tmp_path: Path, case: str) -> None:
     edits, marker, text = FAULTS[case]
-    found = faults(tmp_path, *edits)
-    assert found[0] == (*place(tmp_path, marker), text.format(tmp_path))
+    reported = faults(tmp_path, *edits)
+    assert reported[0] == (*place(tmp_path, marker), text.format(tmp_path))
 
 
 def test_events_change_the_emulated_link_only(tmp_path: Path) -> None:
     event = "events: [{at: 1s, link: %s, rate: 5mbit}]\nlab:"
     assert planned(tmp_path, ("lab:", event % "bottleneck")).events
-    found = faults(tmp_path, ("access: {delay: 0ms}", "access: {delay: 0ms, rate: 1gbit}"),
+    reported = faults(tmp_path, ("access: {delay: 0ms}", "access: {delay: 0ms, rate: 1gbit}"),
                    ("\nlab:", "\n" + event % "a_src0"))  # fmt: skip
     text = "`a_src0` is a real link: an event can change only the emulated one"
-    assert (*place(tmp_path, "a_src0, rate"), text) in found
+    assert (*place(tmp_path, "a_src0, rate"), text) in reported
 
 
 def test_a_live_path_needs_lab_hosts(tmp_path: Path) -> None:
@@ -222,7 +222,9 @@ def test_each_agents_document_has_only_its_own_part(tmp_path: Path) -> None:
     assert (link["name"], link["left"], link["right"]) == ("bottleneck", "eth1", "eth2")
     forward = link["forward"]["link"]
     assert forward is not None
-    assert {one["name"]: one["value"] for one in forward["settings"]}["rate_bps"] == 10_000_000
+    assert {setting["name"]: setting["value"] for setting in forward["settings"]}[
+        "rate_bps"
+    ] == 10_000_000
     assert one["links"] == two["links"] == []
     assert router["sysctls"] == {}
     assert one["sysctls"]["net.ipv4.tcp_no_metrics_save"] == 1
@@ -233,10 +235,10 @@ def test_each_agents_document_has_only_its_own_part(tmp_path: Path) -> None:
 
 
 def test_hosts_on_one_machine_have_the_same_tcp_settings(tmp_path: Path) -> None:
-    found = faults(
+    reported = faults(
         tmp_path,
         ("groups: [", "groups: [{name: b, hosts: 1}, "),
         ("turn: 1s}}", "turn: 1s}}\n  - {name: other, group: b, tcp: {sack: false}}"),
     )
     text = "`one` plays b_src0 and a_src0, whose TCP settings differ: name a machine for each"
-    assert (*place(tmp_path, "{host: one"), text) in found
+    assert (*place(tmp_path, "{host: one"), text) in reported

@@ -24,7 +24,7 @@ SECOND = ChosenPackets(((1, 9),))
 
 
 def documents(packets: ChosenPackets, port: int = 0) -> list[Any]:
-    return [each.document() for each in chosen.settings(packets, port)]
+    return [setting.document() for setting in chosen.settings(packets, port)]
 
 
 class Kernel:
@@ -148,7 +148,7 @@ def test_lists_that_follow_each_other_are_counted_apart(kernel: Kernel) -> None:
 def test_other_changes_of_a_link_are_no_lists(kernel: Kernel) -> None:
     losses, _link = made(None)
     losses.begin()
-    rate: Any = [each.document() for each in Transmitter(5, 0.0).qdisc().settings[1:2]]
+    rate: Any = [setting.document() for setting in Transmitter(5, 0.0).qdisc().settings[1:2]]
     losses.note(NAME, rate)
     losses.end()
     assert (losses.totals(), kernel.numbers) == ({}, None)

@@ -300,7 +300,7 @@ def test_the_machine_is_monitored_while_a_loop_keeps_it_busy() -> None:
     assert found["wakeups"] + found["missed"] == 150
     assert found["wakeups"] > found["missed"]
     assert len(seconds) == 2
-    assert found["late_ns"]["max"] == max(each["late_ns"] for each in seconds)
+    assert found["late_ns"]["max"] == max(second["late_ns"] for second in seconds)
     first, last = seconds
     assert first["own"] + first["others"] + first["softirq"] + first["steal"] > 0.8
     # Only what a hypervisor takes from the loop is steal: no more than this process reads itself.

@@ -180,7 +180,7 @@ def test_a_link_with_a_trace_stops_and_then_gets_bytes() -> None:
     assert grants == [3 * 1504, 2 * 1504]  # mahimahi's PACKET_SIZE
     assert (granted.granted_frames, recorder.flushes) == (5, 3)
     # What is compared with the kernel at the end has the new setting, and all others.
-    values = {each["name"]: each["value"] for each in settings}
+    values = {setting["name"]: setting["value"] for setting in settings}
     assert (values["granted"], values["rate_bps"], values["delay_ns"]) == (1, 5_000_000, 10_000_000)
 
 

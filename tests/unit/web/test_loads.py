@@ -67,7 +67,10 @@ def test_each_run_is_loaded_once(
     stored: tuple[Path, list[str]], loaded: list[str], address: str, chosen: list[int]
 ) -> None:
     path, ids = stored
-    variants = [("experiment", "trial"), *(("variant", json.dumps(one)) for one in VARIANTS)]
+    variants = [
+        ("experiment", "trial"),
+        *(("variant", json.dumps(variant)) for variant in VARIANTS),
+    ]
     url = address.format(*ids).replace("VARIANTS", urlencode(variants))
     with create_app(path).test_client().get(url) as answer:
         assert answer.status_code == 200, answer.get_data(as_text=True)

@@ -111,7 +111,7 @@ class Reports:
     def html(self, name: str, **chosen: Any) -> str:
         """Return the HTML of a report of another experiment: a PDF takes longer than the rest."""
         with Store.open_read_only(self.db) as opened:
-            (found,) = [one for one in experiments(opened) if one.name == name]
+            (found,) = [experiment for experiment in experiments(opened) if experiment.name == name]
             made = experiment_section.section(opened, found, ReportSelection(**chosen))
         return html_page(name, [made])
 
@@ -197,10 +197,15 @@ def test_differences_have_the_interval_and_the_p_of_their_family(reports: Report
     asked = ("summary", "sweep", "--metric", "goodput_bps", "--json", "--db", str(reports.db))
     differences = json.loads(orchestrator(*asked).stdout)["differences"]
     assert differences
-    for each in differences:
-        assert each["p_family"] != each["p_holm"] or each["low_family"] != each["low"]
-        assert p_value(each["p_family"]) in page.replace("&lt;", "<")
-        of_family = Interval(each["mean"], each["low_family"], each["high_family"])
+    for difference in differences:
+        assert (
+            difference["p_family"] != difference["p_holm"]
+            or difference["low_family"] != difference["low"]
+        )
+        assert p_value(difference["p_family"]) in page.replace("&lt;", "<")
+        of_family = Interval(
+            difference["mean"], difference["low_family"], difference["high_family"]
+        )
         assert interval(of_family, fixed("bit/s")) in page
     assert "Mean [interval]" in page
     assert "p (Bonferroni)" in page
@@ -288,8 +293,8 @@ def test_what_to_know_has_words_for_the_metrics_of_families(tmp_path: Path) -> N
 
 def captions_of(page: str) -> list[str]:
     """Return the captions but those of networks."""
-    found = re.findall("<figcaption>(.*?)</figcaption>", page)
-    return [caption for caption in found if "The network" not in caption]
+    matches = re.findall("<figcaption>(.*?)</figcaption>", page)
+    return [caption for caption in matches if "The network" not in caption]
 
 
 def test_a_sweep_over_three_axes_is_drawn_in_panels(reports: Reports) -> None:

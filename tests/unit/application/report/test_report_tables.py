@@ -51,7 +51,7 @@ def goodput(variant: Mapping[str, Any], repetition: int) -> dict[str, float]:
 
 def summary(store: Path, name: str, *where: str) -> Summary:
     with Store.open_read_only(store) as opened:
-        (found,) = [one for one in experiments(opened) if one.name == name]
+        (found,) = [experiment for experiment in experiments(opened) if experiment.name == name]
         return summarise(opened, found, ValueSelection(("goodput_bps",), where=where))
 
 
@@ -78,7 +78,7 @@ def test_of_many_differences_the_decisive_ones_come_first_and_a_command_prints_a
         (found,) = experiments(opened)
         command = ReportSelection().command(found, ["goodput_bps"], "--csv-differences")
     flows, controls = section_differences.differences(large, {"goodput_bps": command})
-    labels = [each.label for each in large.differences if each.axis is None]
+    labels = [difference.label for difference in large.differences if difference.axis is None]
     shown = sum(label != NONE_SHOWN for label in labels)
     assert (len(labels), shown > 1) == (32, True)
     assert flows.caption == (

@@ -28,7 +28,7 @@ class Terminal(io.StringIO):
 
 def taken(run: RunSpec, *seconds: float) -> list[EarlierRun]:
     """Earlier runs of the same variant, which took so long."""
-    return [EarlierRun(run.scenario_name, identity(run), costs(run), each) for each in seconds]
+    return [EarlierRun(run.scenario_name, identity(run), costs(run), second) for second in seconds]
 
 
 class Shown:

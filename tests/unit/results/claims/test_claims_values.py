@@ -79,8 +79,8 @@ def test_terms_are_paired_by_repetition(store: Store) -> None:
         return {"one": (repetition + 1) * (2e6 if variant["limit"] == "20p" else 1e6)}
 
     there = runs(store, experiments.make(store, goodput, variants, 3), variants)
-    found = series(row({"where": {"limit": "20p"}}, {"where": {"limit": "10p"}}), {"e": there})
-    assert found.values == pytest.approx([2.0, 2.0, 2.0])
+    points = series(row({"where": {"limit": "20p"}}, {"where": {"limit": "10p"}}), {"e": there})
+    assert points.values == pytest.approx([2.0, 2.0, 2.0])
     single = series(row({"where": {"limit": "10p"}, "scale": 1e-6}), {"e": there})
     assert single.values == pytest.approx([1.0, 2.0, 3.0])
     assert len(single.used) == 3
@@ -106,8 +106,8 @@ def test_terms_are_paired_by_repetition(store: Store) -> None:
 def test_flows_are_combined(store: Store, changes: dict[str, Any], value: float) -> None:
     ids = experiments.make(store, lambda _v, _r: {"one": 1e6, "two": 3e6}, repetitions=1)
     there = runs(store, ids, [{}])
-    found = series(row({"scale": 1e-6, **changes}), {"e": there})
-    assert found.values == pytest.approx([value])
+    points = series(row({"scale": 1e-6, **changes}), {"e": there})
+    assert points.values == pytest.approx([value])
 
 
 @pytest.mark.parametrize(
@@ -125,29 +125,29 @@ def test_several_places_are_judged_by_the_largest_or_least_mean_or_by_the_mean(
 
     there = runs(store, experiments.make(store, goodput, variants, 2), variants)
     terms = tuple(row({"where": {"limit": limit}}).terms[0] for limit in ("10p", "20p", "30p"))
-    found = series(
+    points = series(
         ClaimRow("r", "p", AcceptedRange(0.0, None), AcceptedRange(0.0, None), terms, across),
         {"e": there},
     )
-    assert found.values == pytest.approx(values)
+    assert points.values == pytest.approx(values)
 
 
 def test_equal_unfaithful_and_failed_runs_are_counted_and_left_out(store: Store) -> None:
     same = runs(store, experiments.make(store, lambda _v, _r: {"one": 1e6}, name="a"), [{}])
-    found = series(row({}), {"e": same})
-    assert (len(found.values), found.left_out.identical) == (
+    points = series(row({}), {"e": same})
+    assert (len(points.values), points.left_out.identical) == (
         5,
         0,
     )  # the digests name the repetitions
     for number, run in same.runs[0].items():
         same.runs[0][number] = same.runs[0][0] if number < 3 else run
-    found = series(row({}), {"e": same})
-    assert (len(found.values), found.left_out.identical) == (3, 2)
+    points = series(row({}), {"e": same})
+    assert (len(points.values), points.left_out.identical) == (3, 2)
     wrong = experiments.make(
         store, lambda _v, _r: {"one": 1e6}, name="b", verdict="unfaithful", repetitions=2
     )
-    found = series(row({}), {"e": runs(store, wrong, [{}])})
-    assert (found.values, found.left_out) == ([], LeftOut(unfaithful=2))
+    points = series(row({}), {"e": runs(store, wrong, [{}])})
+    assert (points.values, points.left_out) == ([], LeftOut(unfaithful=2))
 
 
 def test_a_flow_that_is_not_there_is_an_error(store: Store) -> None:
@@ -158,10 +158,10 @@ def test_a_flow_that_is_not_there_is_an_error(store: Store) -> None:
 
 def test_the_median_of_samples_is_taken(store: Store) -> None:
     ids = experiments.make(store, lambda _v, _r: {"one": 1e6}, repetitions=1)
-    found = series(
+    points = series(
         row({"sample": "rtt_us", "take": "median", "scale": 1e-3}), {"e": runs(store, ids, [{}])}
     )
-    assert found.values == pytest.approx([100.0])
+    assert points.values == pytest.approx([100.0])
 
 
 def test_the_input_rate_is_filtered_once_a_round_trip() -> None:

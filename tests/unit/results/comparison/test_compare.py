@@ -82,7 +82,7 @@ def test_flows_and_links_are_matched_by_name(store: Store) -> None:
     )
     flows = {one["name"]: line(one["metrics"], "goodput_bps")["values"] for one in found["flows"]}
     assert flows == {"a": [1_000.0, None], "b": [None, 2_000.0]}
-    assert [one["name"] for one in found["links"]] == ["bottleneck:forward"]
+    assert [link["name"] for link in found["links"]] == ["bottleneck:forward"]
 
 
 def test_equal_runs_do_not_differ(store: Store) -> None:

@@ -44,21 +44,24 @@ def compared(store: Store, ids: list[str]) -> dict[str, Any]:
 def test_differences_are_those_of_the_summary(store: Store) -> None:
     ids = make(store, rates, VARIANTS[:2], repetitions=4)
     made = compared(store, ids)
-    assert [one["name"] for one in made["variants"]] == ["congestion=bbr", "congestion=cubic"]
-    assert [one["runs"] for one in made["variants"]] == [ids[:4], ids[4:]]
+    assert [variant["name"] for variant in made["variants"]] == [
+        "congestion=bbr",
+        "congestion=cubic",
+    ]
+    assert [variant["runs"] for variant in made["variants"]] == [ids[:4], ids[4:]]
     found_experiment, _others = find(store, "trial")
     wanted = ValueSelection(("goodput_bps",))
     summary = document(summarise(store, found_experiment, wanted, ("congestion",)))
     of = {line["flow"]: line for line in made["values"] if line["metric"] == "goodput_bps"}
-    for each in summary["differences"]:
-        if each["axis"] is not None:
-            (first, found) = of[each["flow"]]["differences"]
+    for difference in summary["differences"]:
+        if difference["axis"] is not None:
+            (first, found) = of[difference["flow"]]["differences"]
             assert first is None
             label = found.pop("label").replace("congestion=", "")  # names the variants
-            assert label == each["label"]
-            assert found == {name: each[name] for name in found}
+            assert label == difference["label"]
+            assert found == {name: difference[name] for name in found}
     for row in summary["rows"]:
-        place = [one[CONTROL] for one in VARIANTS].index(row["variant"][CONTROL])
+        place = [variant[CONTROL] for variant in VARIANTS].index(row["variant"][CONTROL])
         mean = of[row["flow"]]["means"][place]
         if mean is not None:
             metric = row["metrics"]["goodput_bps"]
@@ -69,9 +72,9 @@ def test_differences_are_those_of_the_summary(store: Store) -> None:
 def test_three_variants_are_compared_with_the_first(store: Store) -> None:
     ids = make(store, rates, VARIANTS, repetitions=3)
     (line,) = [
-        one
-        for one in compared(store, ids[3:] + ids[:3])["values"]
-        if (one["flow"], one["metric"]) == ("a", "goodput_bps")
+        value
+        for value in compared(store, ids[3:] + ids[:3])["values"]
+        if (value["flow"], value["metric"]) == ("a", "goodput_bps")
     ]
     first, second, third = line["differences"]
     assert first is None
@@ -88,20 +91,20 @@ def test_unfaithful_failed_and_equal_runs_are_left_out_and_counted(store: Store)
         store, lambda *_: rates(VARIANTS[1], 0), VARIANTS[1:2], repetitions=2, name="other"
     )
     made = compared(store, [*ids[:3], *unfaithful, *ids[3:], *equal])
-    left_out = {one["name"]: one["left_out"] for one in made["variants"]}
+    left_out = {variant["name"]: variant["left_out"] for variant in made["variants"]}
     assert left_out["trial, congestion=bbr"] == {"unfaithful": 1, "failed": 0, "identical": 0}
-    assert [len(one["runs"]) for one in made["variants"]] == [3, 3, 2]
+    assert [len(variant["runs"]) for variant in made["variants"]] == [3, 3, 2]
 
 
 def test_equal_variants_of_two_experiments_are_told_apart(store: Store) -> None:
     ids = make(store, rates, VARIANTS[:1], repetitions=2)
     ids += make(store, rates, VARIANTS[:1], repetitions=2, name="other", link_model=1)
     made = compared(store, ids)
-    assert [one["name"] for one in made["variants"]] == ["trial", "other"]
+    assert [variant["name"] for variant in made["variants"]] == ["trial", "other"]
     again = make(store, rates, VARIANTS[:1], repetitions=2, experiment_sha256="e2")
     made = compared(store, [*ids[:2], *again])
-    assert len({one["name"] for one in made["variants"]}) == 2
-    assert all(one["name"].startswith("trial@") for one in made["variants"])
+    assert len({variant["name"] for variant in made["variants"]}) == 2
+    assert all(variant["name"].startswith("trial@") for variant in made["variants"])
 
 
 @pytest.mark.parametrize("variants", [VARIANTS[:1], VARIANTS])

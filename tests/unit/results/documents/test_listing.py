@@ -92,10 +92,10 @@ def test_counts_are_those_of_the_whole_list_and_their_conditions_keep_as_many(
             "tag": Counter(tag for run in runs for tag in run.tags),
         }
         assert {
-            name: {one.value: one.runs for one in counts} for name, counts in facets.items()
+            name: {count.value: count.runs for count in counts} for name, counts in facets.items()
         } == expected
         for name, counts in facets.items():
-            assert [one.runs for one in counts] == sorted(one.runs for one in counts)[::-1]
+            assert [count.runs for count in counts] == sorted(count.runs for count in counts)[::-1]
             for one in counts:
                 assert one.condition is not None
                 kept = page(store, PageRequest(where=(*where, one.condition)))
@@ -108,7 +108,7 @@ def test_a_value_of_any_text_has_a_condition_that_keeps_it(tmp_path: Path) -> No
         for name in names:
             store.fail(store.begin(head(experiment=name)), "no")
         counts = page(store, PageRequest(facets=True)).facets["experiment"]
-        assert sorted(one.value for one in counts) == sorted(names)
+        assert sorted(count.value for count in counts) == sorted(names)
         for one in counts:
             assert one.condition is not None
             (run,) = page(store, PageRequest(where=(one.condition,))).runs

@@ -21,8 +21,8 @@ def test_the_page_is_up_to_date() -> None:
 
 def test_every_metric_is_on_the_page_with_its_unit() -> None:
     text = markdown()
-    for one in METRICS.values():
-        assert f"### `{one.name}`\n\n{one.unit}; " in text, one.name
+    for metric in METRICS.values():
+        assert f"### `{metric.name}`\n\n{metric.unit}; " in text, metric.name
 
 
 def test_every_column_has_a_definition_and_no_other_has() -> None:

@@ -93,8 +93,8 @@ def test_a_policer_and_a_rate_that_changes_are_written() -> None:
 
 def test_many_hosts_are_one_box() -> None:
     groups = [{"name": "a", "hosts": 60, "rtt": {"above": "20ms", "to": "250ms"}, "access": {}}]
-    found = texts(draw(network("dumbbell", bottleneck=LINK, groups=groups), ""))
-    assert found[found.index("a_src0 … a_src59") + 1 :][:2] == ["60 hosts", "0.95833 to 57.5ms"]
+    labels = texts(draw(network("dumbbell", bottleneck=LINK, groups=groups), ""))
+    assert labels[labels.index("a_src0 … a_src59") + 1 :][:2] == ["60 hosts", "0.95833 to 57.5ms"]
 
 
 def test_routers_are_in_the_order_of_the_paths() -> None:
@@ -250,9 +250,9 @@ def test_policers_and_changing_rates_are_those_of_the_run_s_queues() -> None:
     ]  # fmt: skip
     stored = network_of(summarise_links(spec.network.links), (), queues)
     assert stored is not None
-    found = texts(draw(stored, ""))
-    assert {"→ policer 2mbit, 30kB", "← ~10mbit, 10ms"} <= set(found)
-    assert any(re.fullmatch(r"loss 0\.\d+%", text) for text in found)
+    labels = texts(draw(stored, ""))
+    assert {"→ policer 2mbit, 30kB", "← ~10mbit, 10ms"} <= set(labels)
+    assert any(re.fullmatch(r"loss 0\.\d+%", text) for text in labels)
 
 
 def test_a_run_whose_links_are_not_known_has_no_drawing() -> None:

@@ -53,7 +53,7 @@ def test_older_runs_are_told_apart_by_text_and_axes(store: Store) -> None:
     make(store, one, LIMITS, experiment_sha256=None)
     make(store, one, experiment_sha256=None)
     make(store, one, experiment_sha256=None, scenario_sha256="77")
-    assert [len(each.rows) for each in experiments(store)] == [10, 5, 5]
+    assert [len(experiment.rows) for experiment in experiments(store)] == [10, 5, 5]
 
 
 def test_a_module_that_was_built_anew_makes_another_experiment(

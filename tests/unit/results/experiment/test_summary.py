@@ -136,7 +136,9 @@ def test_differences_of_variants(store: Store) -> None:
     draw = np.random.default_rng(1)
     variants = [{CONTROL: name, LIMIT: limit} for limit in ("10p", "20p") for name in rates]
     make(store, lambda v, r: {"a": rates[v[CONTROL]] + 1e4 * draw.normal()}, variants)
-    found = [each for each in summary(store)["differences"] if each["flow"] == "a"]
+    found = [
+        difference for difference in summary(store)["differences"] if difference["flow"] == "a"
+    ]
     assert [(each["variant"], each["a"], each["b"]) for each in found[:3]] == [
         ({LIMIT: "10p"}, "reno", "cubic"),
         ({LIMIT: "10p"}, "reno", "bic"),
@@ -144,7 +146,11 @@ def test_differences_of_variants(store: Store) -> None:
     ]
     assert len(found) == 6
     assert all(each["p"] <= each["p_holm"] < 0.001 for each in found)
-    by_limit = [each for each in summary(store, by=("limit",))["differences"] if each["flow"]]
+    by_limit = [
+        difference
+        for difference in summary(store, by=("limit",))["differences"]
+        if difference["flow"]
+    ]
     assert {(each["a"], each["b"]) for each in by_limit} == {("10p", "20p")}
     assert all(each["p_holm"] > 0.05 for each in by_limit)
     limits = [each["variant"][LIMIT] for each in summary(store, by=("limit",))["rows"]]
@@ -171,16 +177,18 @@ def test_variants_without_a_common_seed_are_independent_samples(store: Store) ->
     variants = [{CONTROL: name} for name in base]
     seeds_differ(store, lambda v, r: {"a": base[v[CONTROL]] + noise[r], "b": 1e6 + r}, variants)
     document = summary(store)
-    of_variants = [each for each in document["differences"] if each["axis"]]
-    (found,) = [each for each in of_variants if each["flow"] == "a"]
+    of_variants = [difference for difference in document["differences"] if difference["axis"]]
+    (found,) = [difference for difference in of_variants if difference["flow"] == "a"]
     assert (found["method"], found["paired_n"]) == ("welch", 0)
     assert (found["a_n"], found["b_n"]) == (5, 5)
     assert found["mean"] == pytest.approx(1e5, abs=1)
     # Twice the variance of the noise; with equal seeds the noise would cancel.
     half = stats.t.ppf(0.975, 8) * np.std(noise, ddof=1) * np.sqrt(2 / 5)
     assert (found["high"] - found["low"]) / 2 == pytest.approx(half, rel=1e-4)
-    of_flows = [each for each in document["differences"] if each["axis"] is None]
-    assert {(each["method"], each["paired_n"]) for each in of_flows} == {("paired", 5)}
+    of_flows = [difference for difference in document["differences"] if difference["axis"] is None]
+    assert {(difference["method"], difference["paired_n"]) for difference in of_flows} == {
+        ("paired", 5)
+    }
 
 
 @pytest.mark.slow

@@ -74,8 +74,8 @@ def test_flent_opens_it_and_agrees(store: Store, tmp_path: Path) -> None:
         capture_output=True, text=True, check=True,
     ).stdout  # fmt: skip
     for index, values in enumerate(run.metrics()[""].flows):
-        found = re.search(rf"TCP upload::{index + 1} +: +([0-9.]+)", shown)
-        assert found is not None, shown
+        match = re.search(rf"TCP upload::{index + 1} +: +([0-9.]+)", shown)
+        assert match is not None, shown
         goodput_bps = values["goodput_bps"]
         assert goodput_bps is not None
-        assert float(found[1]) == pytest.approx(goodput_bps / 1e6, abs=0.006)
+        assert float(match[1]) == pytest.approx(goodput_bps / 1e6, abs=0.006)

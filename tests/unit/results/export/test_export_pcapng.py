@@ -122,22 +122,22 @@ def test_a_host_sees_what_it_sends_and_receives(store: Store) -> None:
     late_ns = 5 * 2**32 + 7
     answer = Seen(late_ns, 17, frame(9), host=0, frame_bytes=54)
     run = run_with(store, trace([sent(1000, 1), received(8000, 1), answer], to_ns=2**40))
-    found = exported(run, "s")
+    capture = exported(run, "s")
     assert [
-        (one.interface, one.time_ns, one.number, one.original_bytes, one.direction)
-        for one in found.packets
+        (packet.interface, packet.time_ns, packet.number, packet.original_bytes, packet.direction)
+        for packet in capture.packets
     ] == [(0, 1000, 1, 1514, OUT), (0, late_ns, 9, 54, IN)]
-    assert [one.captured for one in found.packets] == [frame(1), frame(9)]
+    assert [packet.captured for packet in capture.packets] == [frame(1), frame(9)]
     assert len(frame(1)) == HEADER_BYTES
-    assert found.section[4].decode() == f"orchestrator {__version__}"
-    assert found.section[1].decode() == (
+    assert capture.section[4].decode() == f"orchestrator {__version__}"
+    assert capture.section[1].decode() == (
         f"run {run.id}, digest d1, trace 1 of 0s..1099511627776ns; "
         "times are since the start of traffic"
     )
-    assert found.interfaces == [
+    assert capture.interfaces == [
         {2: b"s", 3: b"frames that the host sent and received", 9: RESOLUTION_NS}
     ]
-    assert [one.number for one in exported(run, "d").packets] == [1]
+    assert [packet.number for packet in exported(run, "d").packets] == [1]
 
 
 def test_comments_tell_what_a_queue_dropped(store: Store) -> None:
@@ -156,8 +156,8 @@ def test_comments_tell_what_a_queue_dropped(store: Store) -> None:
 def test_a_frame_that_came_again_is_another_one(store: Store) -> None:
     """What has left the queue is not what it refuses later, though their bytes are the same."""
     steps = [at_queue(1, ENQUEUED, 1), at_queue(1, BEGUN, 1), at_queue(2, REFUSED, 1)]
-    found = exported(run_with(store, trace(steps)), "bottleneck:forward:in")
-    assert found.seen() == [(1, ""), (1, "dropped when it came to the queue")]
+    capture = exported(run_with(store, trace(steps)), "bottleneck:forward:in")
+    assert capture.seen() == [(1, ""), (1, "dropped when it came to the queue")]
 
 
 def test_a_frame_that_waited_before_the_window_is_seen_where_it_was_dropped(store: Store) -> None:
@@ -197,10 +197,12 @@ def test_a_marked_frame_can_be_dropped(store: Store) -> None:
 
 
 def test_all_places_are_interfaces_of_one_file(store: Store) -> None:
-    found = exported(run_with(store, trace(DROPS)), "all")
-    names = [one[2].decode() for one in found.interfaces]
+    capture = exported(run_with(store, trace(DROPS)), "all")
+    names = [one[2].decode() for one in capture.interfaces]
     assert names == ["s", "d", "bottleneck:forward:in", "bottleneck:forward:out"]
-    assert [(one.time_ns, names[one.interface], one.number) for one in found.packets] == [
+    assert [
+        (packet.time_ns, names[packet.interface], packet.number) for packet in capture.packets
+    ] == [
         (1000, "s", 1),
         (1500, "bottleneck:forward:in", 1),
         (1500, "bottleneck:forward:out", 1),
@@ -212,7 +214,7 @@ def test_all_places_are_interfaces_of_one_file(store: Store) -> None:
         (4500, "bottleneck:forward:in", 4),
         (8000, "d", 1),
     ]
-    assert [one[3].decode() for one in found.interfaces[2:]] == [
+    assert [one[3].decode() for one in capture.interfaces[2:]] == [
         "frames as they come to the queue, with those that it drops",
         "frames as their transmission begins",
     ]
@@ -222,8 +224,10 @@ def test_frames_may_be_cut_before_their_headers(store: Store) -> None:
     """``zoom --snap 0`` keeps lengths and times alone."""
     cut = [Seen(1, ENQUEUED, b"", channel=0), Seen(1, BEGUN, frame(1)[:33], channel=0),
            Seen(2, REFUSED, b"", channel=0)]  # fmt: skip
-    found = exported(run_with(store, trace(cut)), "all")
-    assert [(one.captured, one.original_bytes, one.comments) for one in found.packets] == [
+    capture = exported(run_with(store, trace(cut)), "all")
+    assert [
+        (packet.captured, packet.original_bytes, packet.comments) for packet in capture.packets
+    ] == [
         (b"", 1514, []),
         (frame(1)[:33], 1514, []),
         (b"", 1514, ["dropped when it came to the queue"]),
@@ -382,7 +386,7 @@ def test_tshark_reads_the_same_frames_and_comments(store: Store, tmp_path: Path)
     ).stdout  # fmt: skip
     names = ["s", "d", "bottleneck:forward:in", "bottleneck:forward:out"]
     assert [line.split("\t") for line in shown.splitlines()] == [
-        [f"{one.time_ns / 1e9:.9f}", names[one.interface], str(one.original_bytes),
-         f"0x{one.number:04x}", ",".join(one.comments)]
-        for one in read(path).packets
+        [f"{packet.time_ns / 1e9:.9f}", names[packet.interface], str(packet.original_bytes),
+         f"0x{packet.number:04x}", ",".join(packet.comments)]
+        for packet in read(path).packets
     ]  # fmt: skip

@@ -143,7 +143,7 @@ def test_each_repetition_is_a_dot_of_its_line(store: Store) -> None:
         for dot in dots:  # beside its interval and above it, so that it is seen
             place = dot.get_transform().transform((1, 0)) - panel.transData.transform((1, 0))
             assert place[0] * 72 / shown.dpi > dot.get_markersize() / 2
-            assert dot.get_zorder() > max(one.get_zorder() for one in intervals)
+            assert dot.get_zorder() > max(interval.get_zorder() for interval in intervals)
         assert [len(line.get_xdata()) for line in dots] == [12, 12]
         assert [line.get_color() for line in dots] == [LINES[0].color, LINES[1].color]
         expected = [rates(GRID[0], repetition)["a"] / 1e6 for repetition in range(4)]

@@ -80,7 +80,9 @@ def test_boxes_have_the_median_and_need_three_runs(store: Store) -> None:
     make(store, rates, GRID, repetitions=5)
     keys = {"metric": "goodput_bps", "by": "limit", "where": {"congestion": "bbr"}, "flow": "a"}
     with canvas(store, "box", **keys) as shown:
-        medians = [one.get_ydata()[0] for one in shown.axes[0].lines if len(one.get_xdata()) == 2]
+        medians = [
+            line.get_ydata()[0] for line in shown.axes[0].lines if len(line.get_xdata()) == 2
+        ]
         assert 1.2 in [pytest.approx(one, rel=1e-5) for one in medians]
     make(store, rates, GRID, repetitions=2, name="short")
     with pytest.raises(UsageError, match=r"too few runs: a box needs 3 .* have 2"):

@@ -117,9 +117,9 @@ def test_lines_at_values_differ_from_each_other(store: Store) -> None:
         handles = dict(zip(legend(shown), shown.legends[0].legend_handles, strict=True))
         dashes = {name: handles[name]._dash_pattern for name in ("least", "most", "base")}
         assert len({str(each) for each in dashes.values()}) == 3
-        lines = [one for one in shown.axes[0].lines if len({*one.get_ydata()}) == 1
-                 and len(one.get_ydata()) == 2]  # fmt: skip
-        drawn_at = [str(one._dash_pattern) for one in lines]
+        lines = [line for line in shown.axes[0].lines if len({*line.get_ydata()}) == 1
+                 and len(line.get_ydata()) == 2]  # fmt: skip
+        drawn_at = [str(line._dash_pattern) for line in lines]
         assert drawn_at == [str(dashes[name]) for name in ("least", "most", "least")]
 
 

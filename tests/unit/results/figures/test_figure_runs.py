@@ -74,8 +74,8 @@ def test_a_run_over_time_has_a_panel_for_each_quantity(store: Store) -> None:
         ]  # fmt: skip
         assert legend(shown) == ["Alpha", "b"]
         for panel in shown.axes:
-            events = [one for one in panel.lines if one.get_color() == "#808080"]
-            assert [one.get_xdata()[0] for one in events] == [2.0, 9.0]
+            events = [line for line in panel.lines if line.get_color() == "#808080"]
+            assert [event.get_xdata()[0] for event in events] == [2.0, 9.0]
         estimate = shown.axes[4].lines[0]
         assert set(estimate.get_ydata()) == {1.0}
         assert shown.axes[4].get_xlabel() == "Time (s)"

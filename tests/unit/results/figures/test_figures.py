@@ -150,7 +150,7 @@ def test_a_crossing_is_marked_with_its_interval(store: Store) -> None:
         (band,) = panel.patches
         box = band.get_bbox()
         assert [box.x0, box.x1] == pytest.approx([crossing["low"], crossing["high"]])
-        assert crossing["mean"] in [one.get_xdata()[0] for one in panel.lines]
+        assert crossing["mean"] in [line.get_xdata()[0] for line in panel.lines]
     make(store, rising, [{CONTROL: one} for one in ("reno", "bbr")], name="names")
     with pytest.raises(UsageError, match="crossings: congestion has names and no numbers"):
         drawn(store, "metric", "names", metric="goodput_bps", crossings=True)
@@ -287,16 +287,18 @@ def test_figures_are_as_wide_as_the_column(store: Store, width: str, size_in: fl
 def _lightness(color: str) -> float:
     """Return CIE L* of an sRGB colour, from 0 to 100."""
     parts = [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
-    linear = [one / 12.92 if one <= 0.04045 else ((one + 0.055) / 1.055) ** 2.4 for one in parts]
+    linear = [
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
+    ]
     y = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return 116 * y ** (1 / 3) - 16 if y > 0.008856 else 903.3 * y
 
 
 def test_lines_differ_in_grey_scale() -> None:
     for name in ("color", "dashes", "marker", "hatch"):
-        values = [str(getattr(one, name)) for one in _style.LINES]
+        values = [str(getattr(line, name)) for line in _style.LINES]
         assert len(set(values)) == len(values), name
-    light = [_lightness(one.color) for one in _style.LINES[:4]]
+    light = [_lightness(line.color) for line in _style.LINES[:4]]
     assert min(abs(a - b) for a, b in itertools.combinations(light, 2)) > 10
 
 

@@ -100,6 +100,6 @@ def test_an_axis_that_another_one_implies_is_not_named() -> None:
 def test_a_variant_without_any_value_has_a_name_of_its_own() -> None:
     variants: list[dict[str, str]] = [{CONTROL: "vegas"}, {}]
     there = _series.distinguishing(variants)
-    assert [_series.variant_parts(there, one, {}) for one in variants] == [
+    assert [_series.variant_parts(there, variant, {}) for variant in variants] == [
         ["vegas"], ["without congestion"],
     ]  # fmt: skip

@@ -213,7 +213,7 @@ def test_panels_are_chosen_by_themselves(rows: list[SummaryRow], expected: list[
     there = of(rows)
     asked = ArrangementRequest("m", there["x"])
     made = chosen(summary(rows), list(there.values()), asked)
-    assert [one if one == FLOW else one.path for one in made.panels] == expected
+    assert [panel if panel == FLOW else panel.path for panel in made.panels] == expected
     found = arrange(summary(rows), list(there.values()), made, WORDS)
     assert (found.lines_left_out, found.panels_left_out, found.mixed) == ([], [], False)
     assert len(found.legend) <= (COLOURS if made.colour is None else 2 * COLOURS)

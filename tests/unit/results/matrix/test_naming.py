@@ -17,7 +17,7 @@ CONTROL, LIMIT = "flows.a.congestion", "topology.bottleneck.queue.limit"
 
 def rows(path: Path, *changes: dict[str, Any]) -> list[RunRow]:
     with Store(path / "runs.db") as store:
-        ids = [store.begin(head(**one)) for one in changes]
+        ids = [store.begin(head(**change)) for change in changes]
         return [store.load(run_id).row for run_id in ids]
 
 

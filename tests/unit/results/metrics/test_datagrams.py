@@ -86,8 +86,8 @@ def test_exports_hold_both(run: StoredRun, tmp_path: Path) -> None:
             ["w", "5000000000", "7000000000", "200"],
         ]
     (path,) = export(run, "json", tmp_path / "out.json")
-    found = json.loads(path.read_text(encoding="utf-8"))["samples"]
-    assert [part["flow"] for part in found["tcp"]] == ["a", "a", "w", "w"]
-    (udp,), (web,) = found["datagrams"], found["transfers"]
+    samples = json.loads(path.read_text(encoding="utf-8"))["samples"]
+    assert [part["flow"] for part in samples["tcp"]] == ["a", "a", "w", "w"]
+    (udp,), (web,) = samples["datagrams"], samples["transfers"]
     assert udp["columns"]["delay_squares_us2"] == {"unit": "us^2", "values": [0, 0]}
     assert web["columns"]["end_ns"]["values"] == [4 * 10**9, None, 7 * 10**9]

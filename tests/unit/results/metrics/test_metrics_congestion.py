@@ -31,10 +31,10 @@ def test_the_estimate_is_the_mean_of_its_samples_while_the_flow_runs() -> None:
         sender(4.0, congestion_0=200_000),
         sender(5.0, congestion_0=999_999, state=5),  # all is acknowledged
     ]
-    found = of_flow(rows, estimating())
-    assert found["estimate_bandwidth_mean_bps"] == 150_000 * 8
-    assert found["estimate_bandwidth_deviation_bps"] == 50_000 * 8
-    assert found["estimate_to_fair_share"] == pytest.approx(1_200_000 / 10_000_000)
+    metrics = of_flow(rows, estimating())
+    assert metrics["estimate_bandwidth_mean_bps"] == 150_000 * 8
+    assert metrics["estimate_bandwidth_deviation_bps"] == 50_000 * 8
+    assert metrics["estimate_to_fair_share"] == pytest.approx(1_200_000 / 10_000_000)
 
 
 def test_the_estimate_is_taken_from_where_it_is_shown() -> None:
@@ -45,8 +45,8 @@ def test_the_estimate_is_taken_from_where_it_is_shown() -> None:
 
 @pytest.mark.parametrize("fields", [(), (("enabled", ""),), (("w / RTT", "bytes/s"),)])
 def test_without_an_estimate_on_show_there_is_none(fields: tuple[tuple[str, str], ...]) -> None:
-    found = of_flow([sender(3.0, congestion_0=100_000)], flow(congestion_fields=fields))
-    assert {found[name] for name in found if name.startswith("estimate_")} == {None}
+    metrics = of_flow([sender(3.0, congestion_0=100_000)], flow(congestion_fields=fields))
+    assert {metrics[name] for name in metrics if name.startswith("estimate_")} == {None}
 
 
 def test_our_modules_that_estimate_their_share_show_it_by_its_name() -> None:
@@ -107,8 +107,8 @@ def window(time_s: float, cwnd: int, retransmitted: int = 0, state: int = 0) -> 
 
 
 def recovery(rows: Rows) -> tuple[Any, ...]:
-    found = of_flow(rows)
-    return tuple(found[f"window_recovery_{name}_s"] for name in ("mean", "p50", "max"))
+    metrics = of_flow(rows)
+    return tuple(metrics[f"window_recovery_{name}_s"] for name in ("mean", "p50", "max"))
 
 
 def test_recovery_is_from_the_window_before_the_loss_until_it_is_back() -> None:
@@ -199,24 +199,24 @@ def steady(segments: int, lost: int, rtt_us: int, least_us: int = 100_000) -> Ro
 def test_the_reno_form_is_the_papers() -> None:
     p, rtt_s = 20 / 10_000, 0.12
     form = math.sqrt(2 * (1 - p) / p) / rtt_s
-    found = of_flow(steady(9_980, 20, 120_000))
-    assert found["reno_form_ratio"] == pytest.approx(9_980 / 8 / form)
+    metrics = of_flow(steady(9_980, 20, 120_000))
+    assert metrics["reno_form_ratio"] == pytest.approx(9_980 / 8 / form)
 
 
 def test_the_westwood_form_is_the_papers() -> None:
     p, rtt_s, queueing_s = 20 / 10_000, 0.12, 0.03
     form = math.sqrt((1 - p) / p) / math.sqrt(rtt_s * queueing_s)
-    found = of_flow(steady(9_980, 20, 120_000, least_us=90_000))
-    assert found["westwood_form_ratio"] == pytest.approx(9_980 / 8 / form)
+    metrics = of_flow(steady(9_980, 20, 120_000, least_us=90_000))
+    assert metrics["westwood_form_ratio"] == pytest.approx(9_980 / 8 / form)
 
 
 @pytest.mark.parametrize("rows", [[], steady(9_980, 0, 120_000), steady(9_980, 20, 0)])
 def test_without_loss_or_rtt_there_is_no_form(rows: Rows) -> None:
-    found = of_flow(rows)
-    assert (found["reno_form_ratio"], found["westwood_form_ratio"]) == (None, None)
+    metrics = of_flow(rows)
+    assert (metrics["reno_form_ratio"], metrics["westwood_form_ratio"]) == (None, None)
 
 
 def test_without_a_queue_the_westwood_form_is_without_bound() -> None:
-    found = of_flow(steady(9_980, 20, 100_000))
-    assert found["westwood_form_ratio"] == pytest.approx(0.0, abs=1e-6)
-    assert found["reno_form_ratio"] > 0.5  # type: ignore[operator]
+    metrics = of_flow(steady(9_980, 20, 100_000))
+    assert metrics["westwood_form_ratio"] == pytest.approx(0.0, abs=1e-6)
+    assert metrics["reno_form_ratio"] > 0.5  # type: ignore[operator]

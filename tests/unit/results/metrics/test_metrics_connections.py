@@ -20,10 +20,10 @@ from tests.support.recordings import flow, head, recording
 def test_failures_count_in_their_spans_and_those_of_the_warm_up_in_the_whole_run() -> None:
     """The run lasts 10 s with 2 s of warm-up; the window is from 0 s to 5 s."""
     first = replace(flow("first"), outcome="reset", failed_s=(1.0, 4.0, 6.0, 10.0))
-    found = metrics.compute(Data(flows=[first, flow("second")]))
-    assert found[WHOLE].run["connections_failed"] == 4
-    assert [each["connections_failed"] for each in found[WHOLE].flows] == [4, 0]
-    assert found["quiet"].run["connections_failed"] == 2
+    windows = metrics.compute(Data(flows=[first, flow("second")]))
+    assert windows[WHOLE].run["connections_failed"] == 4
+    assert [each["connections_failed"] for each in windows[WHOLE].flows] == [4, 0]
+    assert windows["quiet"].run["connections_failed"] == 2
 
 
 def means(folder: Path, failed: list[int], *wanted: str) -> dict[str, Any]:

@@ -34,13 +34,13 @@ def compute(rows: Rows, **parts: Any) -> dict[str, WindowMetrics]:
 
 def test_packets_and_rates_of_the_span() -> None:
     rows = [sample(0, 0, 0), sample(2, 200, 190), sample(5, 500, 480), sample(10, 1000, 900)]
-    found = compute(rows)
-    (values,) = found[WHOLE].flows
+    windows = compute(rows)
+    (values,) = windows[WHOLE].flows
     assert (values["sent_packets"], values["received_packets"]) == (800, 710)
     assert values["goodput_bps"] == 710_000 * 8 / 8
     assert values["throughput_bps"] == 800 * 1042 * 8 / 8
-    assert found[WHOLE].run["goodput_bps"] == values["goodput_bps"]
-    assert found["quiet"].flows[0]["sent_packets"] == 500
+    assert windows[WHOLE].run["goodput_bps"] == values["goodput_bps"]
+    assert windows["quiet"].flows[0]["sent_packets"] == 500
 
 
 def test_what_is_on_its_way_is_not_lost() -> None:
@@ -124,8 +124,8 @@ TRANSFERS = transfers(
 
 def test_transfers_belong_to_where_they_begin() -> None:
     data = Data(flows=[flow("a", traffic="web"), flow("b")], transfers=TRANSFERS)
-    found = metrics.compute(data)
-    first, second = found[WHOLE].flows
+    windows = metrics.compute(data)
+    first, second = windows[WHOLE].flows
     assert (first["transfers"], first["transfers_completed"]) == (4, 3)
     assert first["transfer_bytes"] == 25_000
     assert first["fct_mean_s"] == pytest.approx(3.5 / 3)
@@ -139,10 +139,10 @@ def test_transfers_belong_to_where_they_begin() -> None:
     assert second["transfer_goodput_mean_bps"] == 4_000
     assert second["transfer_goodput_ci95_bps"] is None
     assert second["fct_p50_s"] == 4.0
-    assert found[WHOLE].run["transfers"] == 5
-    assert found[WHOLE].run["fct_mean_s"] == pytest.approx(7.5 / 4)
-    assert found["quiet"].flows[0]["transfers"] == 3
-    assert found["quiet"].flows[0]["fct_p99_s"] == 2.0
+    assert windows[WHOLE].run["transfers"] == 5
+    assert windows[WHOLE].run["fct_mean_s"] == pytest.approx(7.5 / 4)
+    assert windows["quiet"].flows[0]["transfers"] == 3
+    assert windows["quiet"].flows[0]["fct_p99_s"] == 2.0
 
 
 def test_transfers_that_never_ended_have_no_times() -> None:

@@ -46,7 +46,7 @@ def data(
 
 def test_a_window_has_what_grew_between_its_edges() -> None:
     """The whole is from 2 s to 10 s, the window from 0 s to 5 s."""
-    found = metrics.compute(
+    windows = metrics.compute(
         data(
             (0.0, 0, "TCPTimeouts", 1),
             (2.0, 0, "TCPTimeouts", 3),
@@ -57,7 +57,7 @@ def test_a_window_has_what_grew_between_its_edges() -> None:
             (10.0, 1, "TCPTimeouts", 70),
         )
     )
-    whole, quiet = found[WHOLE], found["quiet"]
+    whole, quiet = windows[WHOLE], windows["quiet"]
     assert (whole.flows[0]["timeouts"], quiet.flows[0]["timeouts"]) == (6, 3)
     assert (whole.flows[0]["recoveries"], quiet.flows[0]["recoveries"]) == (7, 0)
     assert whole.run["timeouts"] == 6, "the receiver's host counts for no sender"

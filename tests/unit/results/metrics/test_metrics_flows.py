@@ -23,9 +23,9 @@ def test_goodput_is_what_the_application_read_between_the_edges() -> None:
         receiver(10.0, 9_000_000),
         receiver(10.1, 9_500_000),
     ]
-    found = compute(rows)
-    assert found[WHOLE].run["goodput_bps"] == 8_000_000 * 8 / 8
-    assert found["quiet"].flows[0]["goodput_bps"] == 4_000_000 * 8 / 5
+    windows = compute(rows)
+    assert windows[WHOLE].run["goodput_bps"] == 8_000_000 * 8 / 8
+    assert windows["quiet"].flows[0]["goodput_bps"] == 4_000_000 * 8 / 5
 
 
 @pytest.mark.parametrize(("late_us", "expected_bytes"), [(10, 8_000), (11, 9_000)])
@@ -38,9 +38,9 @@ def test_a_sample_ten_microseconds_late_is_still_at_the_edge(
 
 def test_a_flow_has_nothing_before_its_first_sample_and_keeps_what_it_had_at_its_end() -> None:
     rows = [receiver(4.0, 1_000), receiver(6.0, 8_000)]
-    found = compute(rows)
-    assert found[WHOLE].flows[0]["goodput_bps"] == 8_000
-    assert found["quiet"].flows[0]["goodput_bps"] == 1_000 * 8 / 5
+    windows = compute(rows)
+    assert windows[WHOLE].flows[0]["goodput_bps"] == 8_000
+    assert windows["quiet"].flows[0]["goodput_bps"] == 1_000 * 8 / 5
 
 
 @pytest.mark.parametrize(
@@ -63,9 +63,9 @@ def test_without_a_receiver_there_is_no_goodput() -> None:
 
 def test_a_connection_that_never_came_about_has_a_goodput_of_zero() -> None:
     starved = [{**sender(time_s, state=2), "flow": 1} for time_s in (2.0, 10.0)]
-    found = compute([receiver(2.0, 0), receiver(10.0, 8_000), *starved], flow("a"), flow("b"))
-    assert [each["goodput_bps"] for each in found[WHOLE].flows] == [8_000, 0]
-    assert found[WHOLE].run["jain_index"] == 0.5
+    windows = compute([receiver(2.0, 0), receiver(10.0, 8_000), *starved], flow("a"), flow("b"))
+    assert [each["goodput_bps"] for each in windows[WHOLE].flows] == [8_000, 0]
+    assert windows[WHOLE].run["jain_index"] == 0.5
 
 
 @pytest.mark.parametrize(("options", "header_bytes"), [(0, 54), (7, 66), (6, 54)])
@@ -173,8 +173,8 @@ def test_rtt_of_a_run_is_of_all_samples() -> None:
 
 
 def test_nothing_is_known_without_samples() -> None:
-    found = compute([])
-    for values in (found[WHOLE].run, found[WHOLE].flows[0]):
+    windows = compute([])
+    for values in (windows[WHOLE].run, windows[WHOLE].flows[0]):
         assert values.pop("connections_failed") == 0  # ends of flows are no samples
         assert set(values.values()) == {None}
 

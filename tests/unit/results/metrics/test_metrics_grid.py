@@ -23,7 +23,7 @@ def run(
     states: list[dict[str, Any]], grid_s: float | None = 0.024, flow_values: Any = (), **parts: Any
 ) -> RecordingData:
     """A run of 10 s whose sender had these states."""
-    rows = array(SENDER_STATE_DTYPE, [{"state": 1} | one for one in states])
+    rows = array(SENDER_STATE_DTYPE, [{"state": 1} | state for state in states])
     made = recording(flows=[flow(**dict(flow_values))], sender_states=rows, **parts)
     return RecordingData(head(metrics_grid_s=grid_s), made)
 

@@ -15,10 +15,10 @@ ROWS = [
 
 
 def test_marks_and_drops_by_their_cause() -> None:
-    found = of_link(ROWS, RED)
-    assert (found["marks_packets"], found["mark_ratio"]) == (100, 100 / 400)
-    assert (found["drops_packets"], found["early_drops_packets"]) == (20, 15)
-    assert found["overflow_drops_packets"] == 5
+    metrics = of_link(ROWS, RED)
+    assert (metrics["marks_packets"], metrics["mark_ratio"]) == (100, 100 / 400)
+    assert (metrics["drops_packets"], metrics["early_drops_packets"]) == (20, 15)
+    assert metrics["overflow_drops_packets"] == 5
 
 
 def test_the_runs_mark_ratio_is_of_its_bottleneck() -> None:
@@ -26,16 +26,16 @@ def test_the_runs_mark_ratio_is_of_its_bottleneck() -> None:
 
 
 def test_a_kind_that_counts_neither_says_nothing() -> None:
-    found = of_link(ROWS, queue(kind="sfq"))
+    metrics = of_link(ROWS, queue(kind="sfq"))
     names = ("marks_packets", "mark_ratio", "early_drops_packets", "overflow_drops_packets")
-    assert [found[name] for name in names] == [None] * 4
-    assert found["drops_packets"] == 20
+    assert [metrics[name] for name in names] == [None] * 4
+    assert metrics["drops_packets"] == 20
 
 
 def test_a_kind_that_marks_in_any_slot() -> None:
     cake = queue(kind="cake", statistics=(("ack_drops", "packets"), ("marks", "packets")))
-    found = of_link(ROWS, cake)
-    assert (found["marks_packets"], found["early_drops_packets"]) == (5, None)
+    metrics = of_link(ROWS, cake)
+    assert (metrics["marks_packets"], metrics["early_drops_packets"]) == (5, None)
 
 
 def test_no_packets_have_no_mark_ratio() -> None:
@@ -51,9 +51,9 @@ def test_a_policer_counts_beside_its_queue_and_in_the_loss() -> None:
     ]  # fmt: skip
     delay = queue(role="delay", rate_bps=None, loss=0.1)
     policer = queue(role="policer", kind="police", bottleneck=False)
-    found = of_link(rows, queue(), delay, policer)
-    assert (found["drops_packets"], found["policer_drops_packets"]) == (10, 100)
-    assert found["loss_ratio"] == pytest.approx(119 / 200)
+    metrics = of_link(rows, queue(), delay, policer)
+    assert (metrics["drops_packets"], metrics["policer_drops_packets"]) == (10, 100)
+    assert metrics["loss_ratio"] == pytest.approx(119 / 200)
     unpoliced = [row for row in rows if row["queue"] < 2]
     assert of_link(unpoliced, queue(), delay)["policer_drops_packets"] is None
 
@@ -61,6 +61,6 @@ def test_a_policer_counts_beside_its_queue_and_in_the_loss() -> None:
 def test_a_link_with_a_policer_and_no_queue_has_metrics_too() -> None:
     rows = [sample(2.0), sample(10.0, drops=30, packets=90, bytes=9_500_000)]
     policer = queue(role="policer", kind="police", bottleneck=False)
-    found = of_link(rows, policer)
-    assert (found["policer_drops_packets"], found["loss_ratio"]) == (30, 0.25)
-    assert found["utilisation"] == pytest.approx(0.95)
+    metrics = of_link(rows, policer)
+    assert (metrics["policer_drops_packets"], metrics["loss_ratio"]) == (30, 0.25)
+    assert metrics["utilisation"] == pytest.approx(0.95)

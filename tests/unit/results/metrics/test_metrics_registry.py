@@ -54,9 +54,9 @@ def test_a_metric_is_registered_by_being_declared(monkeypatch: pytest.MonkeyPatc
         return len(flows) if span.from_s else math.inf
 
     assert known["flow_count", "run"].unit == "1"
-    found = metrics.compute(Data())
-    assert found[WHOLE].run["flow_count"] == 1
-    assert found["quiet"].run["flow_count"] is None
+    windows = metrics.compute(Data())
+    assert windows[WHOLE].run["flow_count"] == 1
+    assert windows["quiet"].run["flow_count"] is None
 
 
 def test_two_metrics_of_one_name_are_refused() -> None:

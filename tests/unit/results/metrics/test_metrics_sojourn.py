@@ -47,8 +47,8 @@ def test_a_window_has_the_packets_of_its_intervals() -> None:
         interval(5.0, [2_000_000, 10_000_000], lost=2),
         interval(10.0, [0] * 7 + [800], lost=1),
     )
-    found = metrics.compute(run)
-    whole, quiet = (found[name].links["bottleneck:forward"] for name in (WHOLE, "quiet"))
+    windows = metrics.compute(run)
+    whole, quiet = (windows[name].links["bottleneck:forward"] for name in (WHOLE, "quiet"))
     assert whole["queue_delay_mean_s"] == pytest.approx(12_000_800e-9 / 10, rel=1e-12)
     assert (whole["queue_delay_p50_s"], whole["queue_delay_max_s"]) == (0.0, 0.01)
     assert whole["listed_losses_packets"] == 3
@@ -71,8 +71,8 @@ def test_quantiles_are_within_a_percent() -> None:
 
 
 def test_a_queue_that_nothing_left_has_no_times() -> None:
-    found = metrics.compute(data(*(interval(edge, []) for edge in EDGES_S)))
-    values = found[WHOLE].links["bottleneck:forward"]
+    windows = metrics.compute(data(*(interval(edge, []) for edge in EDGES_S)))
+    values = windows[WHOLE].links["bottleneck:forward"]
     assert [values[name] for name in NAMES] == [None] * 5
     assert values["listed_losses_packets"] == 0
 
@@ -89,8 +89,8 @@ def test_without_counts_the_times_are_estimated_from_samples() -> None:
     for intervals, mean_s in (
         ([], 1e-3), (counted, 5e-3), (split, 1e-3), (counted[1:], 1e-3), (counted[:-1], 1e-3),
     ):  # fmt: skip
-        found = metrics.compute(data(*intervals, queue_rows=rows, queues=[queue()]))
-        values = found[WHOLE].links["bottleneck:forward"]
+        windows = metrics.compute(data(*intervals, queue_rows=rows, queues=[queue()]))
+        values = windows[WHOLE].links["bottleneck:forward"]
         assert values["queue_delay_mean_s"] == pytest.approx(mean_s), intervals
     parts = metrics.in_parts(
         data(*counted, queue_rows=rows, queues=[queue()]),

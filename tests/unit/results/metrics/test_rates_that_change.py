@@ -139,17 +139,17 @@ def test_drops_that_an_event_asks_for_are_no_fault() -> None:
 def test_utilisation_integrates_the_rate() -> None:
     # 2 s of warm-up; 2 s at 10 Mbit/s and 6 s at 5 Mbit/s are 6.25 MB
     rows = [row(2.0, bytes=0), row(10.0, bytes=5_000_000)]
-    found = of_link(rows, queue(rate_steps=STEPS))
-    assert found["utilisation"] == pytest.approx(0.8)
+    metrics = of_link(rows, queue(rate_steps=STEPS))
+    assert metrics["utilisation"] == pytest.approx(0.8)
 
 
 def test_queue_delay_is_the_time_to_drain_as_the_rate_goes_on() -> None:
     # 12.5 kB take 10 ms at 10 Mbit/s, and 20 ms from 4 s on
     rows = [row(2.0, backlog_bytes=12_500), row(3.995, backlog_bytes=12_500)]
     rows += [row(5.0, backlog_bytes=12_500), row(10.0)]
-    found = of_link(rows, queue(rate_steps=STEPS))
-    assert found["queue_delay_mean_s"] == pytest.approx((0.010 + 0.015 + 0.020) / 4)
-    assert found["queue_delay_p95_s"] == pytest.approx(0.020)
+    metrics = of_link(rows, queue(rate_steps=STEPS))
+    assert metrics["queue_delay_mean_s"] == pytest.approx((0.010 + 0.015 + 0.020) / 4)
+    assert metrics["queue_delay_p95_s"] == pytest.approx(0.020)
 
 
 def test_rate_steps_and_events_are_stored(tmp_path: Path) -> None:

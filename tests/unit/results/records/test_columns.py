@@ -92,5 +92,5 @@ def test_every_field_has_a_column() -> None:
     found = {name for (name,) in connection.execute("SELECT name FROM pragma_table_info('runs')")}
     connection.close()
     for record in (RunHead, RunRow):
-        assert {each.name for each in fields(record)} <= found
-        assert columns.names(record) == [each.name for each in fields(record)]
+        assert {field.name for field in fields(record)} <= found
+        assert columns.names(record) == [field.name for field in fields(record)]

@@ -110,7 +110,7 @@ def test_control_characters_are_visible_in_a_report() -> None:
 
 
 def test_missing_libraries_are_named_with_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [one for one in sys.modules if one.partition(".")[0] == "weasyprint"]:
+    for name in [module for module in sys.modules if module.partition(".")[0] == "weasyprint"]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "weasyprint", None)
     with pytest.raises(MachineError, match=r"apt-get install libpango-1\.0-0") as raised:

@@ -40,12 +40,12 @@ def difference(a: Sequence[float], b: Sequence[float]) -> Difference:
 
 def test_an_interval_is_that_of_scipy() -> None:
     values = [3.1, 2.9, 3.4, 3.0, 2.8]
-    found = estimate(values)
-    assert found is not None
+    interval = estimate(values)
+    assert interval is not None
     low, high = stats.t.interval(0.95, 4, np.mean(values), stats.sem(values))
-    assert (found.low, found.high) == pytest.approx((low, high))
-    assert found.sd == pytest.approx(np.std(values, ddof=1))
-    assert found.half_width == pytest.approx((high - low) / 2)
+    assert (interval.low, interval.high) == pytest.approx((low, high))
+    assert interval.sd == pytest.approx(np.std(values, ddof=1))
+    assert interval.half_width == pytest.approx((high - low) / 2)
 
 
 def test_quantiles_and_p_values_are_those_of_scipy_to_the_bit() -> None:
@@ -242,11 +242,11 @@ def test_quantiles_have_an_interval_by_bootstrap() -> None:
     draw = np.random.default_rng(9)
     held = 0
     for _ in range(EXPERIMENTS):
-        found = bootstrap.quantile(draw.exponential(1.0, 25).tolist(), 0.5)
-        assert found is not None
-        assert found.low is not None
-        assert found.high is not None
-        held += found.low <= math.log(2) <= found.high
+        quantile = bootstrap.quantile(draw.exponential(1.0, 25).tolist(), 0.5)
+        assert quantile is not None
+        assert quantile.low is not None
+        assert quantile.high is not None
+        held += quantile.low <= math.log(2) <= quantile.high
     assert 0.90 <= held / EXPERIMENTS <= 0.99
     values = draw.exponential(1.0, 25).tolist()
     assert bootstrap.quantile(values, 0.5) == bootstrap.quantile(values, 0.5)
@@ -261,9 +261,9 @@ def test_a_bootstrap_is_that_of_the_values_themselves(share: float, n: int) -> N
     values = np.random.default_rng(n).exponential(1.0, n).round(1)  # some are equal
     draws = np.random.default_rng(1).choice(values, (bootstrap.RESAMPLES, n))
     low, high = np.quantile(np.quantile(draws, share, axis=1), [0.025, 0.975])
-    found = bootstrap.quantile(values.tolist(), share)
-    assert found is not None
-    assert (found.low, found.high) == pytest.approx((low, high), rel=1e-12, abs=1e-12)
+    quantile = bootstrap.quantile(values.tolist(), share)
+    assert quantile is not None
+    assert (quantile.low, quantile.high) == pytest.approx((low, high), rel=1e-12, abs=1e-12)
 
 
 def ramp(draw: np.random.Generator, rise: float, sawtooth: float = 0.3) -> list[float]:

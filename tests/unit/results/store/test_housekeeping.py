@@ -148,9 +148,9 @@ def test_a_removed_run_leaves_nothing_and_the_others_stay_whole(path: Path) -> N
         with pytest.raises(UsageError, match=f"run {ids[2]} was removed"):
             store.resolve(ids[2][:-1])
     assert (rows_of(path, 1), rows_of(path, 2), rows_of(path, 3)) == ({}, before[2], {})
-    found = examine(path)
-    assert found.ok, found
-    assert found.counts["ok"] == 2
+    examination = examine(path)
+    assert examination.ok, examination
+    assert examination.counts["ok"] == 2
 
 
 def test_no_run_gets_the_key_of_a_removed_one(path: Path) -> None:
@@ -215,8 +215,8 @@ def test_damage_to_notes_tags_and_removals_is_found(path: Path, change: str, tab
         connection.execute(sql)
     connection.commit()
     connection.close()
-    found = examine(path)
-    assert any(f"table {table}" in problem for problem in found.problems), found
+    examination = examine(path)
+    assert any(f"table {table}" in problem for problem in examination.problems), examination
     if table != "removed":
         with Store.open_read_only(path) as store, pytest.raises(StoreError, match="is damaged"):
             run_document.list_document(listing.read(store))
@@ -300,9 +300,9 @@ def test_a_process_that_is_killed_removes_everything_or_nothing(
         [sys.executable, "-c", KILLED, str(path), what, str(steps)], cwd=ROOT, check=False
     )
     assert killed.returncode == -signal.SIGKILL
-    found = examine(path)
-    assert found.ok, found
-    assert found.counts["ok"] == left
+    examination = examine(path)
+    assert examination.ok, examination
+    assert examination.counts["ok"] == left
     with Store(path) as store:
         assert housekeeping.reclaim(store).complete
 

@@ -80,9 +80,9 @@ def logical(path: Path) -> list[Any]:
 
 
 def test_a_store_without_damage(path: Path) -> None:
-    found = examine(path)
-    assert found.ok
-    assert found.counts == {"ok": 4, "damaged": 0, "running": 0}
+    examination = examine(path)
+    assert examination.ok
+    assert examination.counts == {"ok": 4, "damaged": 0, "running": 0}
     connection = sqlite3.connect(path)
     for table in ALL_TABLES:  # or what follows would show nothing
         assert connection.execute(f"SELECT count(*) FROM {table}").fetchone()[0] > 0
@@ -115,8 +115,8 @@ def test_what_is_hashed_when_stored_is_hashed_when_read(
         path = tmp_path / f"{rows}.db"
         with Store(path) as store:
             store.finish(store.begin(head(duration_s=1e-6, warmup_s=0.0, windows=())), changed, 1.0)
-        found = examine(path)
-        assert found.counts["ok"] == 1, found
+        examination = examine(path)
+        assert examination.counts["ok"] == 1, examination
 
 
 def test_runs_that_did_not_end_well_have_checksums_too(tmp_path: Path) -> None:
@@ -132,10 +132,10 @@ def test_runs_that_did_not_end_well_have_checksums_too(tmp_path: Path) -> None:
     assert examine(path).counts["running"] == 2
     with Store(path) as store:  # marks the one whose owner is gone
         assert store.load(orphan).status == "interrupted"
-    found = examine(path)
-    assert found.ok
-    assert found.counts == {"ok": 3, "damaged": 0, "running": 1}
-    assert {run.id: run.state for run in found.runs}[alive] == "running"
+    examination = examine(path)
+    assert examination.ok
+    assert examination.counts == {"ok": 3, "damaged": 0, "running": 1}
+    assert {run.id: run.state for run in examination.runs}[alive] == "running"
 
 
 @pytest.mark.slow
@@ -165,9 +165,9 @@ def test_a_changed_a_lost_and_a_moved_row_are_found(tmp_path: Path, path: Path, 
     for statement in changes:
         path.write_bytes(whole_file)
         change(path, statement)
-        found = examine(path)
-        assert not found.ok, statement
-        names = {damage.table for run in found.runs for damage in run.damage}
+        examination = examine(path)
+        assert not examination.ok, statement
+        names = {damage.table for run in examination.runs for damage in run.damage}
         assert table in names, statement
 
 

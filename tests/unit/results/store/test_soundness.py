@@ -184,8 +184,8 @@ def test_every_column_with_every_mutation_is_refused_or_harmless(
     with Store.open_read_only(target) as store:
         json.dumps(run_document.list_document(listing.read(store)), allow_nan=False)
         for experiment in experiments(store):
-            found = summarise(store, experiment, ValueSelection(()))
-            json.dumps(document(found), allow_nan=False)
+            summary = summarise(store, experiment, ValueSelection(()))
+            json.dumps(document(summary), allow_nan=False)
     app = create_app(target)
     app.config["PROPAGATE_EXCEPTIONS"] = True
     client = app.test_client()

@@ -101,11 +101,11 @@ def test_samples_come_back_as_they_were_stored(path: Path) -> None:
 def test_columns_and_times_can_be_chosen(stored: Path) -> None:
     with Store.open_read_only(stored) as store:
         run = store.load("last")
-        found = run.tcp("a", SENDER, ["time_ns", "snd_ssthresh_segments"])
-        assert list(found) == ["time_ns", "snd_ssthresh_segments"]
-        assert found["time_ns"].dtype == np.int64
-        assert np.isnan(found["snd_ssthresh_segments"][0])
-        assert found["snd_ssthresh_segments"][1] == 9.0
+        samples = run.tcp("a", SENDER, ["time_ns", "snd_ssthresh_segments"])
+        assert list(samples) == ["time_ns", "snd_ssthresh_segments"]
+        assert samples["time_ns"].dtype == np.int64
+        assert np.isnan(samples["snd_ssthresh_segments"][0])
+        assert samples["snd_ssthresh_segments"][1] == 9.0
         within = (2_000_000_000, 2_000_000_000)
         assert run.tcp(0, RECEIVER, ["bytes_received"], within)["bytes_received"].tolist() == [
             1_000

@@ -171,7 +171,7 @@ def test_a_trace_of_another_version_is_listed_and_does_not_hinder_a_new_one(path
     (first, *_others) = ids_of(path)
     stored_head(path, version=2)
     with Store(path) as store:
-        assert [each.number for each in store.traces(first)] == [1, 2]
+        assert [trace.number for trace in store.traces(first)] == [1, 2]
         with pytest.raises(StoreError, match=r"version 2, and this .*\n  fix: make another one"):
             store.trace(first, 1)
         assert store.add_trace(first, made.small()) == 3

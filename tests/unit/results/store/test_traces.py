@@ -95,7 +95,7 @@ def test_traces_of_a_run_are_numbered_and_told_of(path: Path) -> None:
         assert store.add_trace(first[:-1], other) == 3
         heads = store.traces(first)
         assert [each.number for each in heads] == [1, 2, 3]
-        assert [each.number for each in store.traces(second)] == [1]
+        assert [trace.number for trace in store.traces(second)] == [1]
         assert made.same(store.trace(first, 3), other)
         assert made.same(store.trace(first, 2), made.small())
         only = store.trace(first, 2, ["links"])
@@ -212,7 +212,7 @@ def test_damage_to_any_column_is_found_by_the_doctor_and_by_reading(
         change(path, f'UPDATE {table} SET "{column}" = {value} {where}')
         problems = integrity.examine(path).problems
         assert problems, value
-        assert not any(second in each for each in problems)
+        assert not any(second in problem for problem in problems)
         with Store.open_read_only(path) as store:
             with pytest.raises(StoreError, match=first):
                 _ = store.traces(first), store.trace(first, 2)
@@ -248,7 +248,9 @@ def test_the_doctor_examines_each_trace(path: Path) -> None:
     change(path, "UPDATE trace_tables SET content = x'00' WHERE name = 'links'")
     problems = integrity.examine(path).problems
     assert len(problems) == 3
-    assert all("links of trace" in each and "is not what was stored" in each for each in problems)
+    assert all(
+        "links of trace" in problem and "is not what was stored" in problem for problem in problems
+    )
 
 
 def test_merging_takes_traces_with_their_runs(path: Path, tmp_path: Path) -> None:
@@ -260,7 +262,7 @@ def test_merging_takes_traces_with_their_runs(path: Path, tmp_path: Path) -> Non
     (merged,) = merge(target, [path])
     assert merged.taken == [first, second]
     with Store.open_read_only(target) as store:
-        assert [each.number for each in store.traces(first)] == [1, 2]
+        assert [trace.number for trace in store.traces(first)] == [1, 2]
         assert all(made.same(store.trace(first, n), made.small()) for n in (1, 2))
         assert made.same(store.trace(second, 1), made.small())
     assert integrity.examine(target).ok
@@ -279,7 +281,7 @@ def test_a_run_that_is_there_keeps_its_own_traces(path: Path, tmp_path: Path) ->
     (merged,) = merge(target, [path])
     assert (merged.there, merged.taken) == ([first, second], [])
     with Store.open_read_only(target) as store:
-        assert [each.number for each in store.traces(second)] == [1, 2]
+        assert [trace.number for trace in store.traces(second)] == [1, 2]
         assert made.same(store.trace(second, 2), mine)
 
 
@@ -311,8 +313,8 @@ def test_a_store_of_the_schema_before_has_no_traces_until_it_is_written(tmp_path
         assert store.traces(run_id) == []
         with pytest.raises(StoreError, match=f"run {run_id} has no trace 1"):
             store.trace(run_id, 1)
-    found = integrity.examine(path)
-    assert (found.ok, found.schema) == (True, 13)
+    examination = integrity.examine(path)
+    assert (examination.ok, examination.schema) == (True, 13)
     shown = orchestrator("show", run_id, "--json", "--db", str(path))
     assert json.loads(shown.stdout)["runs"][0]["id"] == run_id
     assert path.read_bytes() == before
@@ -322,5 +324,5 @@ def test_a_store_of_the_schema_before_has_no_traces_until_it_is_written(tmp_path
         assert store.add_trace(run_id, made.small()) == 1
         assert made.same(store.trace(run_id, 1), made.small())
     assert "the schema 13 of the file becomes 15" in told[0]
-    found = integrity.examine(path)
-    assert (found.ok, found.schema) == (True, 15)
+    examination = integrity.examine(path)
+    assert (examination.ok, examination.schema) == (True, 15)

@@ -117,7 +117,7 @@ def test_bins_have_the_extremes_of_all_samples(client: FlaskClient, base: str) -
     assert (flow["bin_s"], len(flow["time_s"]), flow["time_s"][0]) == (2.5, 20, 11.25)
     assert (flow["samples"], flow["summary"]) == (whole["samples"], whole["summary"])
     for key, summary in (("low", "min"), ("high", "max")):
-        extremes = [one for one in flow[key]["snd_cwnd_segments"] if one is not None]
+        extremes = [segment for segment in flow[key]["snd_cwnd_segments"] if segment is not None]
         pick = min if summary == "min" else max
         assert pick(extremes) == whole["summary"]["snd_cwnd_segments"][summary]
     mean = np.mean(flow["fields"]["snd_cwnd_segments"])

@@ -93,7 +93,10 @@ def test_parameters_have_limits_defaults_and_words(client: FlaskClient) -> None:
         assert item["get"]["summary"].endswith("."), path
         for one in item["get"].get("parameters", ()):
             assert one["description"], (path, one["name"])
-    tcp = {one["name"]: one for one in paths["/api/runs/{run_id}/tcp"]["get"]["parameters"]}
+    tcp = {
+        parameter["name"]: parameter
+        for parameter in paths["/api/runs/{run_id}/tcp"]["get"]["parameters"]
+    }
     assert list(tcp) == [
         "run_id", "flow", "endpoint", "fields", "from", "to", "points", "bins"
     ]  # fmt: skip
@@ -129,7 +132,7 @@ def test_answers_of_runs_of_a_real_guest_are_as_the_document_says(tmp_path: Path
     parts = ("", "/tcp", "/queues?bins=10", "/goodput", "/datagrams", "/transfers", "/provenance",
              "/logs", "/network", "/progress")  # fmt: skip
     urls = [f"/api/runs/{run_id}{part}" for run_id in ids for part in parts]
-    urls += [f"/api/experiments/{one}{part}" for one in names for part in ("", "/summary")]
+    urls += [f"/api/experiments/{name}{part}" for name in names for part in ("", "/summary")]
     for url in ["/api/runs", "/api/runs?counts=yes", "/api/experiments?most=9", *urls]:
         answer = client.get(url)
         assert answer.status_code == 200, (url, answer.text)
@@ -177,7 +180,7 @@ def test_experiments_come_in_pages(client: FlaskClient) -> None:
         assert (page["first"], page["total"]) == (first, len(whole["experiments"]))
         collected += page["experiments"]
     assert sorted(one["identity"] for one in collected) == sorted(
-        one["identity"] for one in whole["experiments"]
+        experiment["identity"] for experiment in whole["experiments"]
     )
     newest = [one["newest_utc"] for one in collected]
     assert newest == sorted(newest, reverse=True)

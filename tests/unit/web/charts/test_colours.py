@@ -94,10 +94,10 @@ def test_figures_have_the_colours_of_the_light_style() -> None:
 
 
 def test_the_hatch_and_the_edge_of_a_bar_stand_out_from_it() -> None:
-    for one in LINES:
-        own, edge = luminance(linear(one.color[1:])), {"black": 0.0, "white": 1.0}[one.edge]
+    for line in LINES:
+        own, edge = luminance(linear(line.color[1:])), {"black": 0.0, "white": 1.0}[line.edge]
         high, low = sorted((own, edge), reverse=True)
-        assert (high + 0.05) / (low + 0.05) > LEAST_CONTRAST, one.color
+        assert (high + 0.05) / (low + 0.05) > LEAST_CONTRAST, line.color
 
 
 def luminance(rgb: Colour) -> float:

@@ -90,7 +90,7 @@ def figure_looks(shown: Any) -> list[tuple[str, int]]:
     bars = [patch for one in panel.containers for patch in getattr(one, "patches", ())]
     if bars:
         hatches = [line.hatch for line in LINES]
-        return [(to_hex(one.get_facecolor()), hatches.index(one.get_hatch() or "")) for one in bars]
+        return [(to_hex(bar.get_facecolor()), hatches.index(bar.get_hatch() or "")) for bar in bars]
     markers = [line.marker for line in LINES]
     lines = [one.lines[0] for one in panel.containers]
     return [(to_hex(one.get_color()), markers.index(one.get_marker())) for one in lines]

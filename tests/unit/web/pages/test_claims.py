@@ -123,7 +123,7 @@ def test_a_statement_that_was_measured_longer_than_its_claim_says_so(tmp_path: P
     assert f"reproduce westwoodplus:{ids[0]} --full" in text
     told = client.get("/api/papers/westwoodplus").get_json()["claims"][1]
     assert (told["id"], told["length"]) == ("W2", "quick")
-    lengths = {each["id"]: each["length"] for each in told["statements"]}
+    lengths = {statement["id"]: statement["length"] for statement in told["statements"]}
     assert lengths == {each: "full" if each == ids[0] else "quick" for each in ids}
     for place, length in (("W2", "quick"), (ids[0], "full"), (ids[1], "quick")):
         answer = client.get(f"/api/papers/westwoodplus/{place}")

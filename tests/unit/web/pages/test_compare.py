@@ -46,7 +46,7 @@ def client(stored: tuple[Path, list[str]]) -> FlaskClient:
 
 
 def of_variants(*variants: Mapping[str, Any], **more: object) -> str:
-    chosen = [("variant", json.dumps(one)) for one in variants]
+    chosen = [("variant", json.dumps(variant)) for variant in variants]
     return "/compare?" + urlencode([("experiment", "sweep"), *chosen, *more.items()])
 
 
@@ -78,7 +78,7 @@ def test_variants_have_the_numbers_of_the_command(
         [
             each[end]
             for each, family in (
-                (*((one, "") for one in line["means"]), (line["differences"][1], "_family"))
+                (*((mean, "") for mean in line["means"]), (line["differences"][1], "_family"))
             )
             if each
             for end in ("mean", f"low{family}", f"high{family}")

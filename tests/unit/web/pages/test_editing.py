@@ -189,7 +189,7 @@ def test_bodies_and_rates_are_bounded(
     client = create_app(store[0], edit=True).test_client()
     assert post(client, run, do="note", text="x" * editing.MOST_BYTES).status_code == 413
     answers = [post(client, run, do="tag", tag="often") for _ in range(5)]
-    assert [one.status_code for one in answers] == [303, 303, 303, 429, 429]
+    assert [answer.status_code for answer in answers] == [303, 303, 303, 429, 429]
     assert answers[-1].headers["Retry-After"] == "1"
 
 

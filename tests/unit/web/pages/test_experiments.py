@@ -63,7 +63,7 @@ def client(db: Path) -> FlaskClient:
 
 def label(db: Path, name: str = "sweep") -> str:
     listed = json.loads(orchestrator("experiments", "--json", "--db", str(db)).stdout)
-    (found,) = [one for one in listed["experiments"] if one["name"] == name]
+    (found,) = [experiment for experiment in listed["experiments"] if experiment["name"] == name]
     return f"{name}@{found['identity'][:8]}"
 
 
@@ -123,9 +123,9 @@ def test_every_number_is_that_of_the_summary(
     metric = words[1]
     text = client.get(f"/experiments/{label(db)}?{query}").text
     means = [row["metrics"][metric] for row in document["rows"] if metric in row["metrics"]]
-    assert numbers(text, "means") == [[one["mean"], one["low"], one["high"]] for one in means]
+    assert numbers(text, "means") == [[mean["mean"], mean["low"], mean["high"]] for mean in means]
     keys = ("mean", "low_family", "high_family", "p_family", "effect")
-    expected = [[one[key] for key in keys] for one in document["differences"]]
+    expected = [[difference[key] for key in keys] for difference in document["differences"]]
     assert numbers(text, "differences") == expected
     expected = [[one["mean"], one["low"], one["high"]] for one in document["crossings"]]
     assert numbers(text, "crossings") == expected
@@ -326,12 +326,14 @@ def test_numbers_are_those_of_the_summary_while_a_sweep_goes_on(tmp_path: Path) 
                     document = summary(path, "--metric", metric, "--by", "limit")
                     means = [row["metrics"][metric] for row in document["rows"]
                              if metric in row["metrics"]]  # fmt: skip
-                    expected = [[one["mean"], one["low"], one["high"]] for one in means]
+                    expected = [[mean["mean"], mean["low"], mean["high"]] for mean in means]
                     assert numbers(text, "means") == expected
                     keys = ("mean", "low_family", "high_family", "p_family", "effect")
-                    found = [[one[key] for key in keys] for one in document["differences"]]
+                    found = [
+                        [difference[key] for key in keys] for difference in document["differences"]
+                    ]
                     assert numbers(text, "differences") == found
-                    sizes.append((metric, [one["n"] for one in means]))
+                    sizes.append((metric, [mean["n"] for mean in means]))
     assert sizes[-2:] == [("goodput_bps", [3] * 6), ("jain_index", [3] * 2)]
 
 

@@ -180,7 +180,7 @@ def test_only_what_was_read_back_is_called_so(
     assert ", changing rates, queue kinds, limits and losses as requested" in text
     listed = synthetic.recording()
     listed.queues = [
-        replace(one, loss=None) if one.role == "delay" else one for one in listed.queues
+        replace(queue, loss=None) if queue.role == "delay" else queue for queue in listed.queues
     ]
     said = "; a loss without a value is one of listed packets"
     assert said in page_of(tmp_path / "listed.db", listed)
