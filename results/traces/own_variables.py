@@ -61,7 +61,8 @@ def known_state(info: npt.NDArray[np.void], algorithm: bytes) -> npt.NDArray[np.
     form = np.dtype(_BY_ALGORITHM[algorithm])
     known = np.frombuffer(info.tobytes(), np.uint8).reshape(len(info), -1).copy()
     known[:, form.itemsize :] = 0
-    for name, (kind, offset) in (form.fields or {}).items():
+    for name, place in (form.fields or {}).items():
+        kind, offset = place[:2]
         if name.endswith(CLOCK):
             known[:, offset : offset + kind.itemsize] = 0
     return known.view(info.dtype)[:, 0]
