@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from orchestrator import plaintext
 from orchestrator.protocol.reports import trace_records as records
 from orchestrator.recording.trace import Trace
 from results.export.base import trace_format
@@ -61,4 +62,5 @@ def _lines(trace: Trace, ends: Sequence[int]) -> Iterator[str]:
     yield "#kernel"
     known = [name for name in ORDER if name in gained]
     for name in [*known, *sorted(gained.keys() - set(known))]:
-        yield f"{_GROUP + name:<32}{gained[name]:<16}{_RATE:6.1f}"
+        shown = plaintext.one_line(_GROUP + name)
+        yield f"{shown:<32}{gained[name]:<16}{_RATE:6.1f}"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from orchestrator import plaintext
 from orchestrator.protocol.reports import trace_records as records
 from orchestrator.recording.trace import Trace
 from results.export.base import trace_format
@@ -70,7 +71,7 @@ def _blocks(trace: Trace, ends: Sequence[int]) -> Iterator[str]:
             f"{socket.inet_ntoa(int(end[address]).to_bytes(4, 'little'))}:{end[port]}"
             for address, port in (("address", "port"), ("peer_address", "peer_port"))
         )
-        name = bytes(end["congestion"]).decode("ascii", "replace")
+        name = plaintext.one_line(bytes(end["congestion"]).decode("ascii", "replace"))
         yield f"{time_ns // 10**9}.{time_ns % 10**9:09}\n"
         yield f"{state} {_NOT_KNOWN} {_NOT_KNOWN} {pair}\n\t {' '.join(fields(name, row))}\n"
 

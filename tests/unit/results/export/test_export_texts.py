@@ -304,6 +304,14 @@ def test_all_counters_of_traces_have_a_place() -> None:
     assert sorted(re.findall(r'\{ "(\w+)", LINUX_MIB', source)) == sorted(nstat.ORDER)
 
 
+def test_names_of_a_strangers_trace_cannot_control_a_terminal(store: Store) -> None:
+    hostile = sender_trace([acked(1)], [counted(2, "\x1b[2J")], congestion="\x1b[31m\n")
+    run = run_with(store, hostile)
+    assert "\\x1b[31m\\n" in text(run, "ss", "s")
+    assert "TcpExt\\x1b[2J" in text(run, "nstat", "s")
+    assert "\x1b" not in text(run, "ss", "s") + text(run, "nstat", "s")
+
+
 def test_a_trace_in_which_nothing_was_counted_has_no_counter(store: Store) -> None:
     assert text(run_with(store, sender_trace([])), "nstat", "s") == "#kernel\n"
 
