@@ -11,7 +11,7 @@ import pandas as pd
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from orchestrator.application.stored.explain import Explanation
+    from orchestrator.application.stored.explanation import Explanation
     from results.traces.moments import Moment
 
 _COLUMNS = ("time_s", "until_s", "flow", "kind", "text", "time_ns", "until_ns", "numbers",

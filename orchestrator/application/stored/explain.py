@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from orchestrator.application.events import Listener, notices
-from orchestrator.application.stored import explanation_document
+from orchestrator.application.stored.explanation import Explanation, FlowComparison, FlowStory
 from orchestrator.application.zoom import ZoomRequest, require_flows, zoom
 from orchestrator.errors import RunError, UsageError
 from orchestrator.protocol.units import nanoseconds
@@ -15,10 +15,9 @@ from orchestrator.recording.trace import Capture
 from orchestrator.units import listed
 from results.store.store import Store
 from results.traces.causes import what_happened
-from results.traces.comparing import Difference, difference
-from results.traces.costs import CostlyEvent, costliest
-from results.traces.moments import Moment
-from results.traces.time_limits import TimeLimits, time_limits
+from results.traces.comparing import difference
+from results.traces.costs import costliest
+from results.traces.time_limits import time_limits
 from results.traces.view import TraceView
 
 if TYPE_CHECKING:
@@ -50,49 +49,6 @@ class ExplainRequest:
     window_ns: tuple[int, int] | None = None
     at_ns: int | None = None
     against: str | None = None
-
-
-@dataclass(frozen=True)
-class FlowStory:
-    """What is told of a flow and a whole run: what limited its sender, and what cost it most.
-
-    ``limits`` is None of a flow without TCP.
-    """
-
-    limits: TimeLimits | None
-    costliest: Sequence[CostlyEvent]
-
-
-@dataclass(frozen=True)
-class FlowComparison:
-    """What one of two flows suffered that the other did not; a flow is (run, name)."""
-
-    first: tuple[str, str]
-    second: tuple[str, str]
-    difference: Difference
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """What happened to each flow in a window, in the order of time.
-
-    ``trace`` is the number of the stored trace that shows it. ``stories`` are of the whole run, by
-    flow, and empty for a part of it. ``against`` is the same of another run, and ``comparisons``
-    are of its flows, or of the two that were named.
-    """
-
-    run_id: str
-    trace: int
-    window_ns: tuple[int, int]
-    flows: Mapping[str, Sequence[Moment]]
-    stories: Mapping[str, FlowStory]
-    base_rtts_ns: Mapping[str, int]
-    against: Explanation | None = None
-    comparisons: Sequence[FlowComparison] = ()
-
-    def document(self) -> dict[str, Any]:
-        """Return the JSON contract."""
-        return explanation_document.document(self)
 
 
 def explain(request: ExplainRequest, settings: RunSettings, listener: Listener) -> Explanation:

@@ -11,7 +11,7 @@ from results.wording.quantities import number, plural, size
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from orchestrator.application.stored.explain import Explanation, FlowComparison, FlowStory
+    from orchestrator.application.stored.explanation import Explanation, FlowComparison, FlowStory
     from results.traces.moments import Moment
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from orchestrator.application.crate_runs import CrateComparison, CrateRunCompared
 from orchestrator.application.outcomes import ScenarioOutcome, SuiteResult
-from orchestrator.application.stored.explain import Explanation, FlowComparison, FlowStory
+from orchestrator.application.stored.explanation import Explanation, FlowComparison, FlowStory
 from orchestrator.application.stored.judge import JudgedAgain, NotJudged
 from orchestrator.application.stored.merge import MergedStores
 from orchestrator.application.zoom import ZoomResult

@@ -1,22 +1,61 @@
-"""The JSON document of an explanation, by the models of the contract."""
+"""An explanation of what happened to flows, and its JSON document by the models of the contract."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from results.contract import traces as contract
 from results.contract.base import SCHEMA
+from results.traces.comparing import Difference
+from results.traces.costs import CostlyEvent
+from results.traces.moments import Moment
+from results.traces.time_limits import TimeLimits
 
-if TYPE_CHECKING:
-    from orchestrator.application.stored.explain import Explanation, FlowComparison, FlowStory
-    from results.traces.moments import Moment
+
+@dataclass(frozen=True)
+class FlowStory:
+    """What is told of a flow and a whole run: what limited its sender, and what cost it most.
+
+    ``limits`` is None of a flow without TCP.
+    """
+
+    limits: TimeLimits | None
+    costliest: Sequence[CostlyEvent]
 
 
-def document(explanation: Explanation) -> dict[str, Any]:
-    """Return the JSON contract of ``explain``."""
-    return _explanation(explanation).document()
+@dataclass(frozen=True)
+class FlowComparison:
+    """What one of two flows suffered that the other did not; a flow is (run, name)."""
+
+    first: tuple[str, str]
+    second: tuple[str, str]
+    difference: Difference
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What happened to each flow in a window, in the order of time.
+
+    ``trace`` is the number of the stored trace that shows it. ``stories`` are of the whole run, by
+    flow, and empty for a part of it. ``against`` is the same of another run, and ``comparisons``
+    are of its flows, or of the two that were named.
+    """
+
+    run_id: str
+    trace: int
+    window_ns: tuple[int, int]
+    flows: Mapping[str, Sequence[Moment]]
+    stories: Mapping[str, FlowStory]
+    base_rtts_ns: Mapping[str, int]
+    against: Explanation | None = None
+    comparisons: Sequence[FlowComparison] = ()
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON contract."""
+        return _explanation(self).document()
 
 
 def _explanation(explanation: Explanation) -> contract.Explanation:
