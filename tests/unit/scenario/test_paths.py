@@ -219,6 +219,6 @@ def test_many_unknown_keys_are_reported_in_little_time(tmp_path: Path) -> None:
     begin = time.process_time()
     with pytest.raises(ScenarioError, match="and 480 more") as error:
         load(file)
-    assert error.value.faults[0].message == "unknown key `zq0x`; valid keys: tcp, queue"
+    assert error.value.faults[0].message == "unknown key `zq0x`; valid keys: tcp, queue, counters"
     assert error.value.faults[-1].message == "unknown key `zq499x`"
     assert time.process_time() - begin < 20
