@@ -118,10 +118,16 @@ class Canvas:
         self._drawn_into = [self.figure.add_subplot()]
         return self._drawn_into[0]
 
-    def panels(self, rows: int) -> list[Axes]:
-        """Return the axes of panels above each other that share the horizontal axis."""
-        self.figure.set_size_inches(self.width_in, self._height_in(rows))
-        axes = self.figure.subplots(rows, 1, sharex=True, squeeze=False)
+    def panels(self, rows: int, heights_in: Sequence[float] = ()) -> list[Axes]:
+        """Return the axes of panels above each other that share the horizontal axis.
+
+        They are equally high, unless each has a height.
+        """
+        height_in = sum(heights_in) + LABEL_IN if heights_in else self._height_in(rows)
+        self.figure.set_size_inches(self.width_in, height_in)
+        axes = self.figure.subplots(
+            rows, 1, sharex=True, squeeze=False, height_ratios=heights_in or None
+        )
         self._drawn_into = list(axes[:, 0])
         return list(self._drawn_into)
 

@@ -135,6 +135,7 @@ class PlannedStudy(Study):
         self.notes = []
         self.shown = []
         self.drawn = None
+        self.is_planned = True
 
     def _kept(self, where: Where) -> list[PlannedVariant]:
         there = axes([variant.values for variant in self.variants])

@@ -46,7 +46,7 @@ class Study:
     that it is of. ``only`` are conditions on variants, beside those of figures. ``named`` is the
     run that the user named, if it was not an experiment. It counts although it may be unfaithful,
     which a note then says. With ``has_caption`` the figure's caption is shown, too, so that no note
-    repeats that no value has an interval.
+    repeats that no value has an interval. ``is_planned`` tells that no run is made yet.
     """
 
     def __init__(
@@ -65,6 +65,7 @@ class Study:
         self.notes: list[str] = []
         self.shown: list[int] = []
         self.drawn: StoredRun | None = None
+        self.is_planned = False
 
     def summary(
         self,

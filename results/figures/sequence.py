@@ -1,4 +1,4 @@
-"""Time-sequence plots from the senders' counters."""
+"""Time-sequence plots from the senders' counters, or from a stored trace as tcptrace draws it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from results.figures import _labels
 from results.figures._canvas import Canvas, line
 from results.figures._frame import set_scale
 from results.figures._run import RunFigure, TimeSeries
+from results.figures._time_sequence import draw_segments
+from results.figures._traced import trace_number
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,12 +36,26 @@ class SequenceFigure(RunFigure):
     Marks have the colour of their flow. Of a single flow the bytes sent for the first time are
     shown, too. They are counters of the
     kernel at the times of samples (tcpi_bytes_acked, tcpi_bytes_sent, tcpi_bytes_retrans).
+
+    With `segments` it is drawn at the sender of a flow from a stored trace, as tcptrace draws it:
+    each segment as it is sent, those that are sent again, blocks of SACK, the acknowledged bytes,
+    and the end of the receive window. The trace has `packets` and `acks`.
     """
 
     kind: Literal["sequence"] = Field(description="bytes sent and acknowledged over time")
+    segments: bool = Field(
+        default=False, description="draw each segment of one flow, from a stored trace"
+    )
+    trace: int | None = trace_number()
 
     def draw(self, canvas: Canvas, study: Study) -> None:
-        """Draw the counters of each flow."""
+        """Draw the counters of each flow, or the segments of one."""
+        if self.segments or self.trace is not None:
+            draw_segments(self, self.trace, canvas, study)
+        else:
+            self._draw_counters(canvas, study)
+
+    def _draw_counters(self, canvas: Canvas, study: Study) -> None:
         from matplotlib.lines import Line2D
 
         run = self.run(study)

@@ -11,12 +11,15 @@ import numpy.typing as npt
 
 from orchestrator.errors import StoreError
 from orchestrator.protocol.reports.trace_records import CA_STATES
-from orchestrator.recording.trace import Trace
+from orchestrator.recording.trace import TABLES, Trace
 from results.store.stored import StoredRun
 from results.traces import names
 from results.traces.own_variables import own_variables
 
 Columns = dict[str, npt.NDArray[Any]]
+
+TABLE_NAMES = tuple(TABLES)
+"""The tables of a trace."""
 
 _OF_ENDS = ("flow", "is_sender", "congestion")
 

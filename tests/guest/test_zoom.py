@@ -15,6 +15,9 @@ from orchestrator.recording.trace import Trace
 from results.store.store import Store
 from results.store.stored import StoredRun
 from results.traces.columns import channel_names
+from results.traces.pictures.occupancy import occupancy
+from results.traces.pictures.time_sequence import time_sequence
+from results.traces.view import TraceView
 from tests.support.run import orchestrator
 
 pytestmark = pytest.mark.guest
@@ -87,6 +90,7 @@ def test_a_trace_changes_nothing_and_has_every_packet(tmp_path: Path, kind: str)
         for number, name in enumerate(channel_names(run)):
             assert counted(run, name) in (None, traced(trace, number)), name
         require_whole_ways(trace)
+        require_pictures(run, trace)
 
 
 def counted(run: StoredRun, channel: str) -> tuple[int, int] | None:
@@ -115,6 +119,25 @@ def require_whole_ways(trace: Trace) -> None:
         seen = frames["step"][frames["channel"] == channel]
         for step in (records.ENQUEUED, records.BEGUN, records.REFUSED, records.DROPPED):
             assert np.sum(seen == step) == np.sum(of_channel["step"] == step)
+
+
+def require_pictures(run: StoredRun, trace: Trace) -> None:
+    """Assert that pictures have the kernel's retransmissions, and who waits in each queue."""
+    events = trace.tables["events"]
+    sent_again = events[events["what"] == records.RETRANSMIT]
+    for number, flow in enumerate(run.flows):
+        made = time_sequence(run, trace, number)
+        assert (made is None) == (flow.transport == "udp")
+        if made is not None:
+            (end,) = TraceView(run, trace).ends(number, sender=True)
+            mine = sent_again[sent_again["end"] == end]
+            # One event may be of several segments.
+            again_bytes = int((mine["end_seq"] - mine["seq"]).sum())
+            assert np.sum(made.again.end - made.again.first) == again_bytes, flow.name
+            assert len(made.new.time_s)
+    for channel in range(len(channel_names(run))):
+        queue = occupancy(trace, channel)
+        assert (queue.packets == sum(queue.by_flow.values())).all()
 
 
 def key(rows: npt.NDArray[Any], step: int) -> list[tuple[int, ...]]:

@@ -97,6 +97,8 @@ TRIED: dict[str, list[list[str]]] = {
     ],
     "plot metric": [[NAME, "--metric", "goodput_bps", "--by", "other", "--each", "-o", "m.svg"]],
     "plot phase": [["RUN", "-o", "phase.svg"], [NAME, "-o", "phase.svg"]],
+    "plot queue": [["RUN", "-o", "queue.svg"], ["RUN", "--link", TEXT, "-o", "q.svg"]],
+    "plot sequence": [["RUN", "-o", "sequence.svg"], ["RUN", "--segments", "-o", "s.svg"]],
     "plot time": [["RUN", "-o", "time.svg"], [NAME, "--where", "x" + TEXT, "-o", "t.svg"]],
     "report": [[NAME, "-o", "report"]],
     "rm": [["RUN", "--yes"], ["nothing" + TEXT, "--yes"]],
@@ -250,7 +252,9 @@ def test_no_command_obeys_a_strangers_text(there: dict[str, str], command: str) 
     assert ended_well or command in (
         "judge",
         "run",
+        "plot events",
         "plot phase",
+        "plot queue",
         "plot sequence",
         "explain",
         "zoom",

@@ -47,6 +47,8 @@ UNDRAWABLE = {
     f"kind: time, {ONE}, panel: rtt, flow: cbr": "panel rtt: .* no flow is of TCP",
     f"kind: time, {ONE}, repetition: 1": "no faithful repetition 1",
     f"kind: sequence, {ONE}, from: 5s": "has 3 s of traffic",
+    f"kind: queue, {ONE}": "it is drawn from a trace, .* by `orchestrator plot queue`",
+    f"kind: sequence, {ONE}, flow: cubic, segments: true": "`orchestrator plot sequence`",
     f"kind: phase, {ONE}, flow: [cubic, cbr]": r"two flows of TCP, not of 1 \(cubic\)",
     "kind: heatmap, metric: goodput_bps, by: [rate, limit]": "a heat map shows one of `cubic`",
     "kind: cdf, sample: transfers": "has no transfers to draw",

@@ -1,0 +1,113 @@
+"""What happened to flows over time, from a stored trace, with their windows after each ACK."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from orchestrator.errors import UsageError
+from results.figures import _labels
+from results.figures._canvas import Canvas, line
+from results.figures._frame import set_scale
+from results.figures._run import MOST_POINTS, RunFigure
+from results.figures._traced import Traced, trace_number, traced
+from results.traces.causes import what_happened
+from results.traces.moments import Moment
+from results.traces.pictures import thinning
+from results.traces.pictures.needs import TraceNeed
+from results.traces.pictures.windows import windows_of
+from results.traces.view import TraceView
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from results.figures._study import Study
+
+TABLES = ("acks", "events", "links", "drops")
+
+ROW_IN = 0.13
+"""Height of a kind's row."""
+
+_WINDOW_IN = 1.25
+
+
+class EventsFigure(RunFigure):
+    """What happened to flows and when, as `orchestrator explain` finds it, over their windows.
+
+    Above, each kind of event has a row: a mark where one begins, and a bar as long as it lasts.
+    Below is the congestion window after each ACK. Colours are of flows. It needs a stored trace of
+    `tcp` and `acks`, with `queue` or `drops`, as `orchestrator explain RUN` makes it.
+    """
+
+    kind: Literal["events"] = Field(description="what happened to flows, from a trace")
+    trace: int | None = trace_number()
+
+    def draw(self, canvas: Canvas, study: Study) -> None:
+        """Draw a row for each kind of event, and the windows."""
+        run = self.run(study)
+        flows = self.flows(run)
+        names = tuple(run.flows[flow].name for flow in flows)
+        need = TraceNeed(("tcp", "acks"), ("drops", "queue"), flows=names if self.flow else ())
+        shown = traced(self, study, self.trace, need, TABLES)
+        view = TraceView(run, shown.trace)
+        found = {flow: _within(what_happened(view, flow), shown.span_s) for flow in flows}
+        kinds = sorted({moment.kind for moments in found.values() for moment in moments})
+        if not kinds:
+            study.note(f"trace {shown.number} shows no event of these flows")
+        above, below = canvas.panels(2, heights_in=(max(len(kinds), 1) * ROW_IN + 0.12, _WINDOW_IN))
+        self._draw_moments(above, found, kinds)
+        handles = self._draw_windows(below, shown, flows)
+        if not handles:
+            raise UsageError(f"no ACK came to these flows in trace {shown.number} of run {run.id}")
+        set_scale(below.yaxis, "1", 1.0)
+        below.set_ylim(bottom=0)
+        below.set_ylabel(self.y_label if self.y_label is not None else "cwnd (segments)")
+        self.label_time(below, run)
+        below.set_xlim(*shown.span_s)
+        canvas.legend(list(handles.values()), list(handles))
+
+    def _draw_moments(
+        self, panel: Axes, found: Mapping[int, Sequence[Moment]], kinds: Sequence[str]
+    ) -> None:
+        """Draw the moments of flows, each flow a little below the one before in its row."""
+        step = 0.6 / max(len(found), 1)
+        for place, moments in enumerate(found.values()):
+            colour = line(place).color
+            rows = [kinds.index(moment.kind) + step * (place + 0.5) - 0.3 for moment in moments]
+            begins = [moment.time_ns / 1e9 for moment in moments]
+            ends = [(moment.until_ns or moment.time_ns) / 1e9 for moment in moments]
+            panel.hlines(rows, begins, ends, colors=colour, linewidth=1.6)
+            panel.plot(
+                begins, rows, linestyle="none", marker="|", markersize=4, color=colour,
+                markeredgewidth=0.9, zorder=3,
+            )  # fmt: skip
+        panel.set_yticks(range(len(kinds)), [_labels.plain(kind) for kind in kinds])
+        panel.set_ylim(len(kinds) - 0.5 if kinds else 0.5, -0.5)
+        panel.tick_params(axis="y", length=0)
+
+    def _draw_windows(self, panel: Axes, shown: Traced, flows: Sequence[int]) -> dict[str, Any]:
+        """Draw the congestion window of each flow; return handles by name."""
+        handles: dict[str, Any] = {}
+        for place, flow in enumerate(flows):
+            for one in windows_of(shown.trace, flow):
+                cwnd = one.cwnd.astype(np.float64)
+                chosen = thinning.steps(one.time_s, [cwnd], *shown.span_s, MOST_POINTS)
+                name = shown.run.flows[flow].name
+                (handle,) = panel.step(
+                    one.time_s[chosen], cwnd[chosen], where="post", linewidth=0.8,
+                    color=line(place).color, linestyle=line(place).dashes,
+                )  # fmt: skip
+                handles.setdefault(self.names.get(name, name), handle)
+        return handles
+
+
+def _within(moments: Sequence[Moment], span_s: tuple[float, float]) -> list[Moment]:
+    return [
+        moment
+        for moment in moments
+        if moment.time_ns / 1e9 <= span_s[1]
+        and (moment.until_ns or moment.time_ns) / 1e9 >= span_s[0]
+    ]

@@ -1,0 +1,158 @@
+"""Which stored trace of a run shows something, and the command that makes one where none does."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from orchestrator.errors import UsageError
+from orchestrator.recording import trace_ranges
+from orchestrator.recording.trace import Trace
+from orchestrator.suggestions import suggest
+from orchestrator.units import listed
+from results.store.parts.integrity import damaged
+from results.store.parts.traces import TraceHead
+from results.store.stored import StoredRun
+
+Window = tuple[int, int]
+"""Begin and end in nanoseconds since the start of traffic."""
+
+
+@dataclass(frozen=True)
+class TraceNeed:
+    """What a trace must have: all of ``kinds``, and one of ``one_of`` unless that is empty.
+
+    Without ``window_ns`` any window will do. ``flows`` and ``channels`` must not have been left
+    out; without any, none may have been.
+    """
+
+    kinds: tuple[str, ...]
+    one_of: tuple[str, ...] = ()
+    window_ns: Window | None = None
+    flows: tuple[str, ...] = ()
+    channels: tuple[str, ...] = ()
+
+    def lacks(self, head: TraceHead) -> str:
+        """Return what a trace does not have of this, in words; empty if it has all."""
+        capture = head.capture
+        missing = [kind for kind in self.kinds if kind not in capture.kinds]
+        if self.one_of and not capture.kinds.intersection(self.one_of):
+            missing.append(" or ".join(self.one_of))
+        if missing:
+            return f"it has no {' and no '.join(missing)}"
+        begin_ns, end_ns = window_of(head)
+        if self.window_ns and not begin_ns <= self.window_ns[0] < self.window_ns[1] <= end_ns:
+            return f"it is of {words(begin_ns, end_ns)}"
+        if capture.flows and not (self.flows and set(self.flows) <= set(capture.flows)):
+            return f"it has only the flows {listed(capture.flows)}"
+        kept = [_is_of(channel, capture.links) for channel in self.channels]
+        if capture.links and not (kept and all(kept)):
+            return f"it has only the links {listed(capture.links)}"
+        return ""
+
+
+def _is_of(channel: str, links: Sequence[str]) -> bool:
+    """Tell whether a channel is one of some links, each named with or without its direction."""
+    return channel in links or channel.rpartition(":")[0] in links
+
+
+def window_of(head: TraceHead) -> Window:
+    """Return the part of the run that a trace knows."""
+    capture = head.capture
+    end_ns = capture.to_ns if head.full_ns is None else min(capture.to_ns, head.full_ns)
+    return capture.from_ns, end_ns
+
+
+def words(from_ns: int, to_ns: int) -> str:
+    """Return a window as ``zoom --window`` takes it."""
+    return f"{_seconds(from_ns)}..{_seconds(to_ns)}"
+
+
+def _seconds(time_ns: int) -> str:
+    text = f"{time_ns // 10**9}.{time_ns % 10**9:09d}"
+    return text.rstrip("0").rstrip(".") + "s"
+
+
+def zoom_arguments(run: StoredRun, need: TraceNeed) -> list[str]:
+    """Return the arguments of ``orchestrator`` that make a trace which shows what is needed."""
+    window = need.window_ns or (0, round(run.duration_s * 1e9))
+    kinds = ",".join((*need.kinds, *need.one_of[:1]))
+    return ["zoom", run.id, "--window", words(*window), "--trace", kinds]
+
+
+def trace_for(run: StoredRun, need: TraceNeed, number: int | None = None) -> TraceHead:
+    """Return the smallest trace that shows what is needed, or that of a number if it does.
+
+    Without a window it is the newest one.
+
+    Raises:
+        UsageError: there is none; the message has the command that makes one.
+        StoreError: the traces cannot be read.
+    """
+    heads = run.traces
+    fix = f"\n  fix: make one: {shlex.join(['orchestrator', *zoom_arguments(run, need)])}"
+    if number is not None:
+        chosen = next((head for head in heads if head.number == number), None)
+        if chosen is None:
+            numbers = listed([str(head.number) for head in heads])
+            there = f"it has {numbers}" if heads else "it has none"
+            raise UsageError(f"trace: run {run.id} has no trace {number}; {there}{fix}")
+        if lack := need.lacks(chosen):
+            raise UsageError(f"trace: trace {number} of run {run.id} does not show it: {lack}{fix}")
+        return chosen
+    showing = [head for head in heads if not need.lacks(head)]
+    if not showing:
+        why = "".join(f"\n  trace {head.number}: {need.lacks(head)}" for head in heads[-5:])
+        raise UsageError(f"run {run.id} has no stored trace that shows it{why}{fix}")
+    if need.window_ns is None:
+        return showing[-1]
+    return min(showing, key=lambda head: head.stored_bytes)
+
+
+def read(run: StoredRun, head: TraceHead, tables: Sequence[str]) -> Trace:
+    """Return some tables of a trace, whose values are ones that a trace of the run can have.
+
+    Raises:
+        StoreError: they cannot be read, or have other values.
+    """
+    stored = run.trace(head.number, sorted({*tables, "ends"}))
+    trace = Trace(stored.capture, {**Trace(stored.capture).tables, **stored.tables},
+                  stored.frame_bytes, stored.full_ns)  # fmt: skip
+    wrong = trace_ranges.problem(trace, len(run.flows), 2 * len(run.head.links))
+    if wrong:
+        raise damaged(run.id, f"trace {head.number}: {wrong}")
+    return trace
+
+
+def channel_of(run: StoredRun, name: str | None) -> str:
+    """Return the channel that a link means, such as ``bottleneck:forward``.
+
+    A link without a direction is that in which flows send their data, and no name the first
+    bottleneck with data.
+
+    Raises:
+        UsageError: there is no such link with a queue.
+    """
+    crossed = {channel for flow in run.flows for channel in flow.path}
+    there = [f"{each.link}:{each.direction}" for each in run.queues if each.role == "queue"]
+    busy = [
+        f"{each.link}:{each.direction}"
+        for each in run.queues
+        if each.role == "queue" and each.bottleneck
+    ]
+    if name is None:
+        found = [channel for channel in busy if channel in crossed] or busy or there
+        if not found:
+            raise UsageError(f"run {run.id} has no link with a queue")
+        return found[0]
+    if name in there:
+        return name
+    both = [channel for channel in there if channel.rpartition(":")[0] == name]
+    found = [channel for channel in both if channel in crossed] or both
+    if not found:
+        raise UsageError(
+            f"link: run {run.id} has no link {name}{suggest(name, there)}; "
+            f"there are {', '.join(there[:30])}"
+        )
+    return found[0]
