@@ -132,7 +132,14 @@ screenshots: $(DEV_READY)  ## make the quickstart's run and a sweep of 35 runs, 
 	mkdir -p build/screenshots
 	$(BIN)/orchestrator run $(QUICKSTART) --resume --db build/screenshots/runs.db
 	$(BIN)/orchestrator run scenarios/tutorial/70-bbr-vs-cubic.yaml --resume --jobs 2 --db build/screenshots/runs.db
-	$(BIN)/python -m tests.web.screenshots build/screenshots/runs.db docs
+	run=$$($(BIN)/orchestrator runs --experiment quickstart --json --db build/screenshots/runs.db | \
+		$(BIN)/python -c 'import json, sys; print(json.load(sys.stdin)["runs"][-1]["id"])'); \
+	$(BIN)/orchestrator zoom $$run --window 0s..2.5s --db build/screenshots/runs.db; \
+	$(BIN)/python -m tests.web.screenshots build/screenshots/runs.db docs $$run; \
+	$(BIN)/orchestrator plot sequence $$run --segments --flow westwood --from 0s --to 2s --width ieee-wide \
+		--height 2.2in --db build/screenshots/runs.db -o docs/trace-sequence.png; \
+	$(BIN)/orchestrator plot queue $$run --from 0.4s --to 1.6s --width ieee-wide \
+		--height 1.9in --db build/screenshots/runs.db -o docs/trace-queue.png
 
 lock:  ## pin the newest versions that pyproject.toml allows, with hashes
 	$(PYTHON) -m venv build/lock

@@ -12,19 +12,21 @@ from orchestrator.errors import StoreError, UsageError
 from results.schema.database import Tell, say_nothing
 from results.store.metric_rows import MetricCache
 from web import pages
-from web.api import details, document_route, papers, runs
+from web.api import details, document_route, papers, runs, traces
 from web.api import experiments as api_experiments
 from web.api.curves import curves
 from web.charts import cells
 from web.contract.problem import Error, Problem
 from web.html import formats
 from web.http import reader, security
-from web.http.cache import CACHE, Cache
+from web.http.cache import CACHE, MOST_TRACED, TRACED, Cache
 from web.http.streams import STREAMS, Streams
 from web.pages import editing
 from web.views import claim_evidence
 
-API = (runs.api, curves, details.details, api_experiments.experiments, papers.papers)
+API = (
+    runs.api, curves, details.details, traces.traces, api_experiments.experiments, papers.papers,
+)  # fmt: skip
 """The parts of the JSON API."""
 
 
@@ -52,6 +54,7 @@ def create_app(
     app = Flask(__name__)
     app.config[reader.DB] = Path(db)
     app.config[CACHE] = Cache()
+    app.config[TRACED] = Cache(MOST_TRACED)
     app.config[reader.METRIC_CACHE] = MetricCache()
     app.config[claim_evidence.FOLDER] = claim_evidence.USUAL
     app.config[STREAMS] = Streams()

@@ -14,6 +14,7 @@ from results.store import live
 from results.store.live import LiveFlow, LiveQueue, LiveRun
 from results.store.store import Store
 from tests.support import experiments
+from tests.support.trace_rows import told, traced_run
 from tests.web import mixed, synthetic
 
 Document = dict[str, Any]
@@ -42,6 +43,8 @@ def fill(path: Path) -> dict[str, str]:
             SWEEP, 3, name="sweep",
         )  # fmt: skip
     ids = synthetic.fill(path) | {"mixed": mixed.fill(path)}
+    with Store(path) as store:
+        ids["traced"] = traced_run(store, told(), experiment="traced", experiment_sha256="e7")
     live.write(path, ids["running"], STATE)
     return ids
 

@@ -38,6 +38,11 @@ def known_of(ids: Mapping[str, str]) -> Known:
     variants = [json.dumps(one) for one in contract.SWEEP]
     return {
         "run_id": [*ids.values(), "last"],
+        "number": [1, 2],
+        "table": ["acks", "links", "x"],
+        "link": ["bottleneck", "bottleneck:forward", "x"],
+        "kind": [["full queue"], []],
+        "trace": [1],
         "label": ["sweep", "quickstart", "broken"],
         "paper": ["tibet", "libra"],
         "claim": ["T2", "B1"],

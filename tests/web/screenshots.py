@@ -2,7 +2,8 @@
 
 The store has the runs of the quickstart and of scenarios/tutorial/70-bbr-vs-cubic.yaml. A visitor
 asks who wins at 1 BDP, by how much, and how sure that is. The pictures are of the start page and
-of what two clicks lead to. A last picture is of a comparison.
+of what two clicks lead to. Then come a comparison, and the trace of the run that a third argument
+names.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ MOST_BYTES = 500_000
 """Of a tracked picture."""
 
 
-def main(store: Path, folder: Path) -> None:
-    """Write the pictures into the folder."""
+def main(store: Path, folder: Path, trace: str = "") -> None:
+    """Write the pictures into the folder; ``trace`` is a run with a trace that is to be drawn."""
     flags = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright, serving(store) as address:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
@@ -41,6 +42,10 @@ def main(store: Path, folder: Path) -> None:
         page.get_by_role("button", name="Compare").click()
         page.locator("#compared[data-loads]").wait_for()
         _picture(page, folder / "dashboard-compare.png", until="#charts-title")
+        if trace:
+            page.goto(f"{address}/runs/{trace}/traces/1#t=0.4..1.6", wait_until="networkidle")
+            page.locator("#traced[data-loads]").wait_for()
+            _picture(page, folder / "dashboard-trace.png", until="#chart-acks")
         browser.close()
 
 
@@ -62,4 +67,4 @@ def _picture(page: Page, file: Path, until: str = "") -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:])

@@ -20,7 +20,7 @@ from results.claims.contract import Measured
 from results.contract import comparisons, experiments, runs
 from results.contract.base import ResponseModel
 from web.api.openapi import PREFIX, ApiAddress, ApiBlueprint
-from web.contract import claims, series, several
+from web.contract import claims, series, several, traces
 from web.contract.problem import Problem
 
 VERSION = "3.1.0"
@@ -66,6 +66,12 @@ ANSWERS: dict[str, type[BaseModel]] = {
     "api_details.logs": runs.Said,
     "api_details.network": several.Network,
     "api_details.progress": several.Progress,
+    "api_traces.listed": traces.Traces,
+    "api_traces.moments": traces.Moments,
+    "api_traces.sequence": traces.TimeSequence,
+    "api_traces.queue": traces.TracedQueue,
+    "api_traces.acks": traces.AckStates,
+    "api_traces.rows": traces.TraceRows,
     "api_experiments.listed": experiments.Experiments,
     "api_experiments.experiment": experiments.OneExperiment,
     "api_experiments.summary": experiments.Summary,

@@ -12,6 +12,7 @@ from results.records.model import WHOLE
 from results.runs.page import MOST_CONDITIONS, PageRequest
 from results.samples.sample_tables import TABLES
 from results.statistics.drift import PARTS
+from results.traces.columns import TABLE_NAMES
 from web.charts import series
 from web.contract.reading import (
     AddressParts,
@@ -44,6 +45,12 @@ MOST_VARIANTS = 8
 
 MOST_NAMED = 1000
 """Flows or queues that an address names."""
+
+MOST_MOMENTS = 2000
+"""Moments in one answer."""
+
+MOST_ROWS = 10_000
+"""Rows of a trace in one answer."""
 
 MOST_GIVEN = 20
 """Metrics, axes, conditions, flow entries or quantiles that an address names."""
@@ -182,6 +189,61 @@ class FlowsQuery(ThinnedQuery, _FlowsByName):
 
 class TransfersQuery(TimeRangeQuery, _FlowsByName):
     """Which flows' transfers."""
+
+
+class TraceAddress(RunAddress):
+    """The stored trace of a run that an address names."""
+
+    number: int = Field(description="number of the trace, from 1", examples=[1])
+
+
+class TraceTableAddress(TraceAddress):
+    """The table of a trace that an address names."""
+
+    table: str = Field(description=f"one of {', '.join(TABLE_NAMES)}", examples=["acks"])
+
+
+class MomentsQuery(TimeRangeQuery, _FlowsByName):
+    """Which of the moments."""
+
+    kind: Annotated[tuple[str, ...], Texts(MOST_GIVEN, "kinds")] = Field(
+        default=(), description="only this cause, such as `full queue`; without it, all"
+    )
+    trace: Annotated[int | None, WholeNumber(1, MOST_FIRST)] = Field(
+        default=None, description="only by the trace of this number; without it, by all that tell"
+    )
+    first: Annotated[int, WholeNumber(0, MOST_FIRST)] = Field(
+        default=0, description="place of the first moment, from 0"
+    )
+    most: Annotated[int, WholeNumber(1, MOST_MOMENTS)] = Field(
+        default=MOST_MOMENTS, description="number of moments"
+    )
+
+
+class SequenceQuery(ThinnedQuery):
+    """Which flow's segments."""
+
+    flow: str = Field(default="", description="name or index of a flow of TCP; empty: the first")
+
+
+class TracedQueueQuery(ThinnedQuery):
+    """Which queue packet by packet."""
+
+    link: str = Field(
+        default="",
+        description="such as `core:forward` or `core`; empty: the first bottleneck with data",
+    )
+
+
+class TraceRowsQuery(Query):
+    """Which rows of a table."""
+
+    first: Annotated[int, WholeNumber(0, MOST_FIRST)] = Field(
+        default=0, description="place of the first row, from 0"
+    )
+    most: Annotated[int, WholeNumber(1, MOST_ROWS)] = Field(
+        default=1000, description="number of rows"
+    )
 
 
 class ExperimentAddress(AddressParts):

@@ -16,7 +16,10 @@ from web.http.reader import DB
 CACHE = "ORCHESTRATOR_CACHE"
 """Key of the application's configuration under which its cache is kept."""
 
-MOST = 64
+TRACED = "ORCHESTRATOR_TRACED"
+"""Key under which its cache of what traces show is kept, whose values are large."""
+
+MOST, MOST_TRACED = 64, 12
 """Values kept; those that were asked for longest ago go first."""
 
 BRIEF_S = 2.0
@@ -28,7 +31,8 @@ Value = TypeVar("Value")
 class Cache:
     """Values by key. A change of the store's size or time of modification drops all of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = MOST) -> None:
+        self._most = most
         self._lock = threading.Lock()
         self._state: Hashable = None
         self._values: OrderedDict[Hashable, tuple[float, Any]] = OrderedDict()
@@ -50,14 +54,14 @@ class Cache:
             if self._state == state == _state(db):
                 until = time.monotonic() + BRIEF_S if briefly else float("inf")
                 self._values[key] = (until, value)
-                if len(self._values) > MOST:
+                if len(self._values) > self._most:
                     self._values.popitem(last=False)
         return value
 
 
-def cached(key: Hashable, make: Callable[[], tuple[Value, bool]]) -> Value:
-    """Return the application's value of that key; see :meth:`Cache.get`."""
-    value: Value = current_app.config[CACHE].get(current_app.config[DB], key, make)
+def cached(key: Hashable, make: Callable[[], tuple[Value, bool]], cache: str = CACHE) -> Value:
+    """Return the value of that key in one of the application's caches; see :meth:`Cache.get`."""
+    value: Value = current_app.config[cache].get(current_app.config[DB], key, make)
     return value
 
 

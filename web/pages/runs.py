@@ -30,7 +30,7 @@ from web.html import addresses
 from web.http import query
 from web.http.cache import cached
 from web.http.reader import DB, reading_run, reading_store
-from web.views import command_lines, facets, list_columns, run_view
+from web.views import command_lines, facets, list_columns, run_view, traced
 
 pages = Blueprint("pages", __name__)
 
@@ -83,6 +83,7 @@ def run(run_id: str) -> str | AnyResponse:
             return redirect(url_for("pages.run", run_id=stored.id))
         whole = result.of_run(stored)
         links = run_view.links(stored, whole.links)
+        traces = stored.traces if stored.status == "ok" else []
         return render_template(
             "run.html",
             run=whole,
@@ -102,6 +103,16 @@ def run(run_id: str) -> str | AnyResponse:
             all_columns=run_view.all_columns,
             paired=run_view.paired,
             policers=run_view.policers(stored),
+            traces=traces,
+            tells=bool(traced.telling(traces)),
+            closer=json.dumps(
+                [
+                    {**vars(one), "url": url_for("traces.trace", run_id=run_id, number=one.number)}
+                    for one in traced.closer(traces)
+                ]
+            ),
+            zoom=command_lines.command(["zoom", stored.id], current_app.config[DB]),
+            explain=command_lines.explain(stored, current_app.config[DB]),
             provenance=[(key, _shown(value)) for key, value in _provenance(stored)],
             tails={name: run_view.tail(stored.artefact(name)) for name in ("console", "log")},
             live=stored.status == "running",

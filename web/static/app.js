@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=e522eb60ec8db899917349e051f052383b0f3e4fc4e3d0a25e546cbf4f57cf0b body=a89783c3a4ac0e590084c6bab21e1b09185bc62259cc5b00ff56ac0340763e9a
+// Built by web/ts/build.mjs, not edited. sources=9bfce7d4b1f8254de87837ec580b309dd7240b2383938ea459f14a75a1f7d972 body=5474147316c369f457a46ec9f9b260be9708f2a9eecdad38d0d3505b4c490c92
 "use strict";
 (() => {
   // src/bands.ts
@@ -49,10 +49,10 @@
     });
     return [least, most];
   }
-  function write({ band, write: write3 }, time) {
+  function write({ band, write: write4 }, time) {
     const at = band && time !== void 0 ? band.x.indexOf(time) : -1;
     const [low, high] = [band?.low[at], band?.high[at]];
-    return low == null || high == null ? "" : ` (${write3(low)} to ${write3(high)})`;
+    return low == null || high == null ? "" : ` (${write4(low)} to ${write4(high)})`;
   }
 
   // src/style.ts
@@ -110,6 +110,7 @@
 
   // src/chart.ts
   var MOST_MARKS = 80;
+  var MOMENT_PX = 7;
   var HEIGHT2 = 190;
   var AXIS = 62;
   var DIGIT = 7;
@@ -148,7 +149,7 @@
       new ResizeObserver(() => {
         if (this.width === width) return;
         width = this.width;
-        this.plot?.setSize({ width, height: HEIGHT2 });
+        this.plot?.setSize({ width, height: this.spec.height ?? HEIGHT2 });
       }).observe(this.area);
     }
     spec;
@@ -204,6 +205,10 @@
     /** Show another part of the time, with the present samples until new ones arrive. */
     reach(min, max) {
       this.plot?.setScale("x", { min, max });
+    }
+    /** Draw again what is shown, with other marks. */
+    remark() {
+      this.plot?.redraw(false, false);
     }
     /** Draw the chart again with new colours. */
     restyle() {
@@ -287,7 +292,7 @@
       const all = (_, low, high) => [low ?? group.span()[0], high ?? group.span()[1]];
       return {
         width: this.width,
-        height: HEIGHT2,
+        height: spec.height ?? HEIGHT2,
         padding: [8, 12, 0, 0],
         legend: { markers: { width: 0 } },
         // see swatch.ts
@@ -311,7 +316,7 @@
             scale: line2.bare ? "none" : "y",
             points: { show: line2.bare ? false : void 0 },
             ...line2.bare ? { paths: () => null } : {},
-            ...spec.x?.stepped ? { paths: uPlot.paths.stepped?.({ align: 1 }) } : {},
+            ...spec.x?.stepped || line2.stepped && !line2.bare ? { paths: uPlot.paths.stepped?.({ align: 1 }) } : {},
             // The present picture, because a unit may have changed since these options were made.
             value: (plot, value, _series, at) => this.legend(plot, this.picture?.lines[index], value, at)
           }))
@@ -335,7 +340,7 @@
             // above the grid, below the curves
             (plot) => drawBands(plot, this.picture?.lines ?? [])
           ],
-          draw: [(plot) => this.picture && spec.draw?.(plot, this.picture)],
+          draw: [(plot) => this.picture && spec.draw?.(plot, this.picture), (plot) => this.markMoments(plot)],
           setSelect: [(plot) => {
             const { left, width } = plot.select;
             if (width < LEAST_DRAG_PX) return;
@@ -350,6 +355,7 @@
       return line2.write(value) + write(line2, at === null ? void 0 : plot.data[0][at]);
     }
     limits(plot, lowest, highest) {
+      if (this.spec.limits && this.picture) return this.spec.limits(this.picture, this.group.span());
       if (lowest === null || highest === null) return [0, 1];
       const [least, most] = extremes(plot, this.picture?.lines ?? [], this.group.span());
       const [low, high] = [Math.min(lowest, least), Math.max(highest, most)];
@@ -366,6 +372,21 @@
       ctx.save();
       ctx.fillStyle = colour("--event");
       places.forEach((x) => ctx.fillRect(x, bbox.top, Math.max(1, Math.round(devicePixelRatio)), bbox.height));
+      ctx.restore();
+    }
+    /** Mark what happened to flows: a tick where it begins, a bar as long as it lasts. */
+    markMoments(plot) {
+      const { ctx, bbox } = plot;
+      const [right, height] = [bbox.left + bbox.width, MOMENT_PX * devicePixelRatio];
+      ctx.save();
+      for (const { from, to, stroke, chosen } of this.group.moments ?? []) {
+        const [start, end] = [plot.valToPos(from, "x", true), plot.valToPos(to, "x", true)];
+        if (end < bbox.left || start > right) continue;
+        ctx.fillStyle = stroke;
+        const left = Math.max(start, bbox.left);
+        ctx.fillRect(left, bbox.top, Math.min(end, right) - left, height / 3);
+        if (start >= bbox.left) ctx.fillRect(Math.round(start), bbox.top, Math.max(2, devicePixelRatio), chosen ? bbox.height : height);
+      }
       ctx.restore();
     }
     /** Draw a grey area over the warm-up, which the metrics leave out. */
@@ -415,13 +436,13 @@
     return { x, columns, lines, note, reach };
   }
   var scaled = (values, factor) => values.map((value) => value === null ? null : value * factor);
-  function column(of, field, look2, write3, factor = 1) {
+  function column(of, field, look2, write4, factor = 1) {
     const { min, mean, max, last } = of.summary[field] ?? { min: null, mean: null, max: null, last: null };
     const [a, b, c, d] = scaled([min, mean, max, last], factor);
     const [low, high] = [of.low?.[field], of.high?.[field]];
     const band = low && high && { x: of.time_s, low: scaled(low, factor), high: scaled(high, factor) };
     return {
-      line: { ...look2, write: write3, band, samples: of.samples, summary: { min: a, mean: b, max: c, last: d } },
+      line: { ...look2, write: write4, band, samples: of.samples, summary: { min: a, mean: b, max: c, last: d } },
       values: factor === 1 ? of.fields[field] ?? [] : scaled(of.fields[field] ?? [], factor)
     };
   }
@@ -489,6 +510,138 @@
     const answer = await response.json();
     if (!response.ok) throw new Error(answer.error?.message ?? response.statusText);
     return answer;
+  }
+
+  // src/address.ts
+  var KEYS = ["t", "run", "flow", "link", "kind", "ssthresh", "unit"];
+  var read = () => new URLSearchParams(location.hash.slice(1));
+  function kept(key) {
+    const values = read().getAll(key);
+    return values.length ? values : void 0;
+  }
+  function keep(values) {
+    const before = read();
+    const after = new URLSearchParams();
+    for (const key of KEYS) {
+      for (const value of (key in values ? values[key] : before.getAll(key)) ?? []) after.append(key, value);
+    }
+    const [whole3, text] = [location.pathname + location.search, String(after)];
+    history.replaceState(null, "", text ? `${whole3}#${text}` : whole3);
+  }
+  function tick(key, boxes, nameOf2) {
+    const names = kept(key);
+    for (const box of boxes) box.checked = names ? names.includes(nameOf2(box)) : box.defaultChecked;
+  }
+  function ticked(boxes, nameOf2) {
+    if (boxes.every((box) => box.checked === box.defaultChecked)) return void 0;
+    const names = boxes.filter((box) => box.checked).map(nameOf2);
+    return names.length ? names : [""];
+  }
+
+  // src/moments.ts
+  var LISTED = 200;
+  var AROUND_S = 0.1;
+  function startMoments(timeline, look2, redraw) {
+    const place = document.getElementById("moments");
+    const form = place?.querySelector("form");
+    if (!place || !form) return async () => {
+    };
+    const closer = JSON.parse(place.dataset.traces ?? "[]");
+    const [count, rows, said] = ["count", "rows", "said"].map((name) => place.querySelector(`[data-${name}]`));
+    const choices = { kind: form.elements.namedItem("kind"), flow: form.elements.namedItem("flow") };
+    const wanted = { kind: kept("kind")?.[0] ?? "", flow: "" };
+    const { group } = timeline;
+    let answer;
+    let chosen;
+    let running2;
+    async function load() {
+      running2?.abort();
+      running2 = new AbortController();
+      const { signal } = running2;
+      const [from, to] = timeline.span;
+      const filters = Object.entries(wanted).filter(([, value]) => value);
+      const trace = place?.dataset.trace ? [["trace", place.dataset.trace]] : [];
+      try {
+        answer = await fetchJson(`${place?.dataset.api}?${new URLSearchParams(
+          [["from", String(from)], ["to", String(to)], ...filters, ...trace]
+        )}`, signal);
+        show2();
+      } catch (error) {
+        if (!signal.aborted && count) count.textContent = `cannot be shown: ${error.message}`;
+      }
+    }
+    function show2() {
+      if (!answer || !rows || !count) return;
+      const { found, moments } = answer;
+      options(choices.kind, answer.kinds, wanted.kind);
+      options(choices.flow, answer.flows, wanted.flow);
+      const listed = Math.min(moments.length, LISTED);
+      count.textContent = `${found} in sight${found > moments.length ? `, the first ${moments.length} marked` : ""}${found > listed ? `, the first ${listed} listed` : ""}`;
+      rows.replaceChildren(...moments.slice(0, LISTED).map(row));
+      mark2();
+    }
+    function row(moment) {
+      const button = element("button", { type: "button", textContent: `${moment.time_s.toFixed(6)} s` });
+      button.addEventListener("click", () => choose(moment));
+      const name = element("td", {}, swatch(look2(moment.flow)), ` ${moment.flow}`);
+      return element(
+        "tr",
+        {},
+        element("th", { scope: "row" }, button),
+        name,
+        element("td", { textContent: moment.kind }),
+        element("td", { className: "wrap", textContent: moment.text })
+      );
+    }
+    function choose(moment) {
+      chosen = moment;
+      const end = moment.until_s ?? moment.time_s;
+      const around = Math.max(AROUND_S, (end - moment.time_s) / 2);
+      const [from, to] = [Math.max(0, moment.time_s - around), end + around];
+      said?.replaceChildren(element("p", { textContent: `At ${moment.time_s.toFixed(6)} s ${moment.text}.` }), ...lookCloser(moment, from, to));
+      group.zoom(from, to);
+      mark2();
+    }
+    function lookCloser(moment, from, to) {
+      if (place?.dataset.trace) return [];
+      const one = closer.find(({ from_s, to_s }) => from_s <= moment.time_s && moment.time_s < to_s);
+      if (one) {
+        const hash = new URLSearchParams({ t: `${Math.max(from, one.from_s).toFixed(4)}..${Math.min(to, one.to_s).toFixed(4)}`, flow: moment.flow });
+        return [element("p", {}, element("a", { href: `${one.url}#${hash}`, textContent: `Look closer in trace ${one.number}` }))];
+      }
+      const window2 = `${from.toFixed(3)}s..${Math.min(to, Number(place?.dataset.end)).toFixed(3)}s`;
+      return [
+        element("p", { className: "dim", textContent: "No stored trace has its packets. This command makes one:" }),
+        element("pre", { className: "command", textContent: `${place?.dataset.zoom} --window ${window2}` })
+      ];
+    }
+    function mark2() {
+      group.moments = answer?.moments.map((one) => ({
+        from: one.time_s,
+        to: one.until_s ?? one.time_s,
+        stroke: look2(one.flow).stroke,
+        chosen: one.time_s === chosen?.time_s && one.flow === chosen.flow && one.kind === chosen.kind
+      }));
+      redraw();
+    }
+    for (const name of ["kind", "flow"]) {
+      choices[name].addEventListener("change", () => {
+        wanted[name] = choices[name].value;
+        if (name === "kind") keep({ kind: wanted.kind ? [wanted.kind] : void 0 });
+        void load();
+      });
+    }
+    form.addEventListener("submit", (event) => event.preventDefault());
+    return load;
+  }
+  function options(select, counts, value) {
+    const names = Object.keys(counts);
+    if (value && !names.includes(value)) names.push(value);
+    select.replaceChildren(
+      element("option", { value: "", textContent: "all" }),
+      ...names.sort().map((name) => element("option", { value: name, textContent: `${name} (${counts[name] ?? 0})` }))
+    );
+    select.value = value;
   }
 
   // src/pictures.ts
@@ -594,7 +747,7 @@
   function backlogs(queues, unit) {
     const used = queues.filter((queue) => queue.direction === "forward" || (queue.summary.backlog_packets?.max ?? 0) > 0);
     const [field, factor] = FIELDS[unit];
-    const write3 = unit === "packets" ? whole : (value) => `${digits(value)} ${unit}`;
+    const write4 = unit === "packets" ? whole : (value) => `${digits(value)} ${unit}`;
     const series = used.map((queue, index) => {
       const look2 = queueLine(index);
       const ticks2 = { ...look2, label: `${queue.name} drops`, stroke: colour("--drop"), dash: [], bare: true, write: whole };
@@ -602,7 +755,7 @@
         time_s: queue.time_s,
         bin_s: queue.bin_s,
         columns: [
-          column(queue, field, { ...look2, label: queue.name }, write3, factor),
+          column(queue, field, { ...look2, label: queue.name }, write4, factor),
           { line: ticks2, values: drops(queue) }
         ]
       };
@@ -642,32 +795,6 @@
     ctx.restore();
   }
 
-  // src/address.ts
-  var KEYS = ["t", "run", "flow", "ssthresh", "unit"];
-  var read = () => new URLSearchParams(location.hash.slice(1));
-  function kept(key) {
-    const values = read().getAll(key);
-    return values.length ? values : void 0;
-  }
-  function keep(values) {
-    const before = read();
-    const after = new URLSearchParams();
-    for (const key of KEYS) {
-      for (const value of (key in values ? values[key] : before.getAll(key)) ?? []) after.append(key, value);
-    }
-    const [whole3, text] = [location.pathname + location.search, String(after)];
-    history.replaceState(null, "", text ? `${whole3}#${text}` : whole3);
-  }
-  function tick(key, boxes, nameOf2) {
-    const names = kept(key);
-    for (const box of boxes) box.checked = names ? names.includes(nameOf2(box)) : box.defaultChecked;
-  }
-  function ticked(boxes, nameOf2) {
-    if (boxes.every((box) => box.checked === box.defaultChecked)) return void 0;
-    const names = boxes.filter((box) => box.checked).map(nameOf2);
-    return names.length ? names : [""];
-  }
-
   // src/timeline.ts
   var LEAST_SPAN_S = 1e-4;
   var QUIET_MS = 80;
@@ -676,6 +803,7 @@
     constructor(section, key, charts, load) {
       this.charts = charts;
       this.load = load;
+      this.start = Number(section.dataset.start ?? 0);
       this.duration = Number(section.dataset.duration);
       this.shown = this.fromHash();
       this.group = {
@@ -685,12 +813,12 @@
         span: () => this.shown,
         zoom: (from, to) => {
           this.past.push(this.shown);
-          this.go([Math.max(0, from), Math.min(this.duration, to)]);
+          this.go([Math.max(this.start, from), Math.min(this.duration, to)]);
         },
-        back: () => this.go(this.past.pop() ?? [0, this.duration]),
+        back: () => this.go(this.past.pop() ?? [this.start, this.duration]),
         whole: () => {
           this.past = [];
-          this.go([0, this.duration]);
+          this.go([this.start, this.duration]);
         },
         point: (time) => this.charts().forEach((chart) => chart.point(time))
       };
@@ -702,6 +830,8 @@
     charts;
     load;
     group;
+    start;
+    // 0, or where a trace begins
     duration;
     buttons;
     range = document.getElementById("range");
@@ -721,7 +851,7 @@
       const [from, to] = this.shown;
       const part = to - from;
       const by = (start, length) => {
-        const kept2 = Math.min(Math.max(start, 0), Math.max(this.duration - length, 0));
+        const kept2 = Math.min(Math.max(start, this.start), Math.max(this.duration - length, this.start));
         this.group.zoom(kept2, kept2 + length);
       };
       if (action === "in") by(from + part / 4, part / 2);
@@ -739,16 +869,16 @@
     }
     say() {
       const [from, to] = this.shown;
-      const part = from > 0 || to < this.duration;
+      const part = from > this.start || to < this.duration;
       this.buttons.forEach((button) => button.disabled = button.dataset.go !== "in" && !part);
-      this.range.textContent = part ? `${from.toFixed(3)}–${to.toFixed(3)} s` : `0–${digits(this.duration)} s`;
+      this.range.textContent = part ? `${from.toFixed(3)}–${to.toFixed(3)} s` : `${digits(this.start)}–${digits(this.duration)} s`;
       keep({ t: part ? [`${from.toFixed(4)}..${to.toFixed(4)}`] : void 0 });
     }
     /** Return the part of the time in the address, such as `#t=12.5..20`, or the whole time. */
     fromHash() {
       const found = /^([\d.]+)\.\.([\d.]+)$/.exec(kept("t")?.[0] ?? "");
       const [from, to] = [Number(found?.[1]), Number(found?.[2])];
-      return from >= 0 && to <= this.duration && to - from >= LEAST_SPAN_S ? [from, to] : [0, this.duration];
+      return from >= this.start && to <= this.duration && to - from >= LEAST_SPAN_S ? [from, to] : [this.start, this.duration];
     }
   };
 
@@ -836,7 +966,11 @@
     unit.setAttribute("aria-label", "Unit of the backlog");
     charts.cwnd.tools.append(element("label", { className: "draw" }, ssthresh, "ssthresh (dotted)"));
     charts.queue.tools.append(unit);
+    const index = new Map(boxes.map((box) => [box.value, Number(box.dataset.index)]));
+    const look2 = (name) => ({ ...line(index.get(name) ?? 0), width: 1.5 });
+    const moments = startMoments(timeline, look2, () => all.forEach((chart) => chart.remark()));
     async function load() {
+      void moments();
       running2?.abort();
       running2 = new AbortController();
       const { signal } = running2;
@@ -870,8 +1004,6 @@
         if (!signal.aborted) section.removeAttribute("aria-busy");
       }
     }
-    const index = new Map(boxes.map((box) => [box.value, Number(box.dataset.index)]));
-    const look2 = (name) => ({ ...line(index.get(name) ?? 0), width: 1.5 });
     function draw() {
       if (!answers) return;
       const { tcp, goodput, queues } = answers;
@@ -1025,7 +1157,7 @@
   }
   function backlogs2(queues, runs, unit) {
     const [field, factor] = FIELDS[unit];
-    const write3 = unit === "packets" ? whole : (value) => `${digits(value)} ${unit}`;
+    const write4 = unit === "packets" ? whole : (value) => `${digits(value)} ${unit}`;
     const series = queues.flatMap((all, run) => {
       const used = all.filter((queue) => queue.direction === "forward" || (queue.summary.backlog_packets?.max ?? 0) > 0);
       return used.map((queue, index) => {
@@ -1033,7 +1165,7 @@
         return {
           time_s: queue.time_s,
           bin_s: queue.bin_s,
-          columns: [column(queue, field, { ...look(run, index), label }, write3, factor)]
+          columns: [column(queue, field, { ...look(run, index), label }, write4, factor)]
         };
       });
     });
@@ -1305,6 +1437,270 @@
     return withBase(curves, drawn.map(({ name, base_rtt_s }) => ({ name, baseRttS: base_rtt_s ?? void 0 })), look2);
   }
 
+  // src/packets.ts
+  var CROSS_PX = 3;
+  var AREA_ALPHA = 0.35;
+  var ROOM = 0.05;
+  var MOST_FLOWS = 8;
+  var write3 = (value) => value === 0 ? "0" : `${rate(value, "B")}`;
+  function held(time_s, values, end) {
+    const last = time_s.at(-1);
+    if (last === void 0 || last >= end) return [time_s, values];
+    return [[...time_s, end], [...values, values.at(-1) ?? null]];
+  }
+  function stepped(time_s, values, line2, span) {
+    const [x, y] = held(time_s, values, span[1]);
+    return { time_s: x, columns: [{ line: { ...line2, stepped: true }, values: y }] };
+  }
+  function sequencePicture(of, span) {
+    const bare = (label, stroke, width) => ({ label, stroke, dash: [], width, bare: true, write: write3 });
+    const acked = { label: "acknowledged", stroke: colour("--c2"), dash: [], width: 1.3, write: write3 };
+    const edge2 = { label: "receive window", stroke: colour("--c4"), dash: [], width: 1.3, write: write3 };
+    const spans = [
+      [of.new, bare("sent", colour("--ink"), 1.2)],
+      [of.sacks, bare("SACK", colour("--c7"), 1)],
+      [of.again, bare("sent again", colour("--drop"), 1.8)]
+    ];
+    const shown2 = spans.filter(([{ time_s }]) => time_s.length);
+    const picture2 = join([
+      stepped(of.time_s, of.acked, acked, span),
+      stepped(of.time_s, of.edge, edge2, span),
+      ...shown2.map(([bytes, line2]) => ({ time_s: bytes.time_s, columns: [{ line: line2, values: bytes.end }] }))
+    ], [
+      `${of.new.found} segments, ${of.again.found} sent again`,
+      of.has_segments ? "" : "the trace has no packets: only those that were sent again are shown",
+      of.has_sacks || !of.has_segments ? "" : "the trace has no packets, so no SACK",
+      of.connections > 1 ? `one of ${of.connections} connections` : ""
+    ].filter(Boolean).join("; "));
+    return { ...picture2, spans: shown2.map(([bytes], at) => ({ of: bytes, line: 2 + at })) };
+  }
+  function sequenceLimits(picture2, [from, to]) {
+    const { spans, x, columns } = picture2;
+    let [low, high] = [Infinity, -Infinity];
+    const see = (time, first, end) => {
+      if (time < from || time > to) return;
+      low = Math.min(low, first);
+      high = Math.max(high, end);
+    };
+    for (const { of } of spans) of.time_s.forEach((time, at) => see(time, of.first[at] ?? 0, of.end[at] ?? 0));
+    columns[0]?.forEach((value, at) => value != null && see(x[at] ?? 0, value, value));
+    if (low > high) return [0, 1];
+    const room = (high - low) * ROOM || 1;
+    return [low - room, high + room];
+  }
+  function drawSequence(plot, picture2) {
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top, bbox.width, bbox.height);
+    ctx.clip();
+    for (const { of, line: line2 } of picture2.spans) {
+      if (!plot.series[line2 + 1]?.show) continue;
+      const look2 = picture2.lines[line2];
+      ctx.strokeStyle = look2?.stroke ?? "";
+      ctx.lineWidth = (look2?.width ?? 1) * devicePixelRatio;
+      ctx.beginPath();
+      of.time_s.forEach((time, at) => {
+        const x = plot.valToPos(time, "x", true);
+        const [first, end] = [plot.valToPos(of.first[at] ?? 0, "y", true), plot.valToPos(of.end[at] ?? 0, "y", true)];
+        ctx.moveTo(x, first);
+        ctx.lineTo(x, Math.min(end, first - devicePixelRatio));
+      });
+      ctx.stroke();
+    }
+    ctx.restore();
+  }
+  function queuePicture(of, look2, span) {
+    const all = { label: "all", stroke: colour("--ink"), dash: [], width: 1, write: whole };
+    const lines = of.flows.map(({ name }) => ({ ...look2(name), dash: [], label: name, bare: true, write: whole }));
+    const picture2 = join([
+      stepped(of.time_s, of.packets, all, span),
+      ...of.flows.map(({ packets }, at) => stepped(of.time_s, packets, lines[at], span))
+    ], [
+      of.channel,
+      `${of.lost.found} packets dropped or lost`,
+      of.marks.found ? `${of.marks.found} marked` : ""
+    ].filter(Boolean).join(", "), Math.max(...of.packets, 1));
+    const strokeOf = (flow) => flow === null ? colour("--dim") : look2(flow).stroke;
+    return { ...picture2, queue: of, fills: lines.map(({ stroke }) => stroke), strokeOf };
+  }
+  function drawQueuePackets(plot, picture2) {
+    const { queue, fills, strokeOf } = picture2;
+    const { ctx, bbox } = plot;
+    ctx.save();
+    ctx.beginPath();
+    ctx.rect(bbox.left, bbox.top - CROSS_PX * devicePixelRatio, bbox.width, bbox.height + CROSS_PX * devicePixelRatio);
+    ctx.clip();
+    const right = bbox.left + bbox.width;
+    const below = queue.time_s.map(() => 0);
+    const area2 = (values, fill) => {
+      const above = below.map((value, at) => value + (values[at] ?? 0));
+      ctx.globalAlpha = AREA_ALPHA;
+      ctx.fillStyle = fill;
+      ctx.beginPath();
+      edge(plot, queue.time_s, above, right, false);
+      edge(plot, queue.time_s, below, right, true);
+      ctx.fill();
+      above.forEach((value, at) => below[at] = value);
+    };
+    queue.flows.forEach(({ packets }, at) => {
+      if (plot.series[at + 2]?.show) area2(packets, fills[at] ?? "");
+      else packets.forEach((value, index) => below[index] = (below[index] ?? 0) + value);
+    });
+    area2(queue.packets.map((value, at) => Math.max(value - (below[at] ?? 0), 0)), colour("--dim"));
+    ctx.globalAlpha = 1;
+    ctx.lineWidth = 1.4 * devicePixelRatio;
+    points(plot, queue.lost, strokeOf, (x, y, size) => {
+      ctx.moveTo(x - size, y - size);
+      ctx.lineTo(x + size, y + size);
+      ctx.moveTo(x + size, y - size);
+      ctx.lineTo(x - size, y + size);
+    });
+    points(plot, queue.marks, strokeOf, (x, y, size) => {
+      ctx.moveTo(x + size, y);
+      ctx.arc(x, y, size, 0, 2 * Math.PI);
+    });
+    ctx.restore();
+  }
+  function edge(plot, time_s, values, right, back) {
+    const { ctx } = plot;
+    const corners = [];
+    values.forEach((value, at) => {
+      const y = plot.valToPos(value, "y", true);
+      const next = time_s[at + 1];
+      corners.push(
+        [plot.valToPos(time_s[at] ?? 0, "x", true), y],
+        [next === void 0 ? right : plot.valToPos(next, "x", true), y]
+      );
+    });
+    if (back) corners.reverse();
+    corners.forEach(([x, y], at) => at || back ? ctx.lineTo(x, y) : ctx.moveTo(x, y));
+  }
+  function points(plot, of, strokeOf, shape) {
+    const size = CROSS_PX * devicePixelRatio;
+    for (const flow of new Set(of.flow)) {
+      plot.ctx.strokeStyle = strokeOf(flow);
+      plot.ctx.beginPath();
+      of.time_s.forEach((time, at) => {
+        if (of.flow[at] === flow) shape(plot.valToPos(time, "x", true), plot.valToPos(of.packets[at] ?? 0, "y", true), size);
+      });
+      plot.ctx.stroke();
+    }
+  }
+  function windowsPicture(flows, look2, span) {
+    const shown2 = flows.slice(0, MOST_FLOWS);
+    const series = shown2.flatMap((of) => {
+      const base = look2(of.name);
+      const dotted = { ...base, dash: [2, 3], width: 1, label: `${of.name} ssthresh`, write: digits };
+      return [
+        stepped(of.time_s, of.cwnd_segments, { ...base, label: of.name, write: whole }, span),
+        ...of.ssthresh_segments.some((value) => value !== null) ? [stepped(of.time_s, of.ssthresh_segments, dotted, span)] : []
+      ];
+    });
+    const left = flows.length - shown2.length;
+    return join(series, ["dotted: ssthresh", left ? `${left} more flows are not drawn` : ""].filter(Boolean).join("; "));
+  }
+
+  // src/trace.ts
+  var POINTS_PER_PIXEL = 2;
+  var SPECS3 = {
+    sequence: {
+      title: "Sequence numbers at the sender",
+      unit: "bytes",
+      fromZero: false,
+      write: write3,
+      draw: drawSequence,
+      limits: sequenceLimits,
+      height: 320,
+      hint: "Vertical lines are segments as they are sent and blocks of SACK as they come, from their first byte to their last."
+    },
+    queue: {
+      title: "Queue packet by packet",
+      unit: "packets",
+      fromZero: true,
+      write: whole,
+      draw: drawQueuePackets,
+      hint: "Areas are the packets of each flow. A cross is a packet that is dropped or lost, a circle one that is marked."
+    },
+    acks: { title: "Congestion window after each ACK", unit: "segments", fromZero: true, write: whole }
+  };
+  function startTrace(section) {
+    const api = section.dataset.api ?? "";
+    const names = JSON.parse(section.dataset.flows ?? "[]");
+    const kinds = JSON.parse(section.dataset.kinds ?? "[]");
+    const [flow, link] = ["flow", "link"].map((name) => document.getElementById(name));
+    const look2 = (name) => ({ ...line(Math.max(names.indexOf(name), 0)), width: 1.5 });
+    let running2;
+    let answers = {};
+    const timeline = new Timeline(section, "trace", () => all, () => void load());
+    const make = (id) => new Chart(section, id, SPECS3[id], timeline.group);
+    const charts = {
+      sequence: kinds.includes("acks") && flow ? make("sequence") : void 0,
+      queue: kinds.includes("queue") && link ? make("queue") : void 0,
+      acks: kinds.includes("acks") ? make("acks") : void 0
+    };
+    const all = Object.values(charts).filter((chart) => chart !== void 0);
+    const moments = startMoments(timeline, look2, () => all.forEach((chart) => chart.remark()));
+    async function load() {
+      void moments();
+      running2?.abort();
+      running2 = new AbortController();
+      const { signal } = running2;
+      section.setAttribute("aria-busy", "true");
+      const [from, to] = timeline.span;
+      const points2 = String(Math.min(Math.max((all[0]?.width ?? 500) * POINTS_PER_PIXEL, 100), 4e3));
+      const part = [["from", String(from)], ["to", String(to)], ["points", points2]];
+      const get = async (chart, path, more) => {
+        if (!chart) return void 0;
+        try {
+          return await fetchJson(`${api}/${path}?${new URLSearchParams([...part, ...more])}`, signal);
+        } catch (error) {
+          if (!signal.aborted) chart.say(`Cannot be shown: ${error.message}`);
+          return void 0;
+        }
+      };
+      const [sequence, queue, acks] = await Promise.all([
+        get(charts.sequence, "sequence", [["flow", flow?.value ?? ""]]),
+        get(charts.queue, "queue", [["link", link?.value ?? ""]]),
+        get(charts.acks, "acks", [])
+      ]);
+      if (signal.aborted) return;
+      answers = { sequence, queue, acks };
+      draw();
+      section.removeAttribute("aria-busy");
+      section.dataset.loads = String(Number(section.dataset.loads ?? 0) + 1);
+    }
+    function draw() {
+      const { sequence, queue, acks } = answers;
+      if (sequence?.connections === 0) charts.sequence?.say(`The trace has no ACK of ${sequence.flow}.`);
+      else if (sequence) charts.sequence?.show(sequencePicture(sequence, timeline.span));
+      if (queue) charts.queue?.show(queuePicture(queue, look2, timeline.span));
+      if (acks) charts.acks?.show(windowsPicture(acks.flows, look2, timeline.span));
+    }
+    function restore() {
+      for (const [key, select] of [["flow", flow], ["link", link]]) {
+        const value = kept(key)?.[0];
+        if (select && value !== void 0 && [...select.options].some((one) => one.value === value)) select.value = value;
+      }
+    }
+    for (const [key, select] of [["flow", flow], ["link", link]]) {
+      select?.addEventListener("change", () => {
+        keep({ [key]: [select.value] });
+        void load();
+      });
+    }
+    window.addEventListener("hashchange", () => {
+      restore();
+      timeline.later();
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
+      all.forEach((chart) => chart.restyle());
+      draw();
+    });
+    restore();
+    void load();
+  }
+
   // src/main.ts
   function startRun() {
     const section = document.getElementById("charts");
@@ -1319,4 +1715,6 @@
   if (compared) startComparison(compared);
   var running = document.getElementById("running");
   if (running) startRunning(running);
+  var traced = document.getElementById("traced");
+  if (traced) startTrace(traced);
 })();

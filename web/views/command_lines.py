@@ -8,6 +8,8 @@ from pathlib import Path
 
 from results import DEFAULT_DB
 from results.runs.page import PageRequest
+from results.store.stored import StoredRun
+from results.traces.pictures.needs import TraceNeed, zoom_arguments
 
 
 def command(arguments: Sequence[str], db: Path) -> str:
@@ -27,3 +29,13 @@ def runs(request: PageRequest, db: Path) -> str | None:
     # With =, as an order may begin with a minus.
     arguments += [f"--sort={request.sort}"] if request.sort else []
     return command(arguments, db)
+
+
+def explain(run: StoredRun, db: Path) -> str:
+    """Return the command that says what happened in a run, and keeps a trace that shows it."""
+    return command(["explain", run.id], db)
+
+
+def zoom(run: StoredRun, need: TraceNeed, db: Path) -> str:
+    """Return the command that makes a trace of a run which shows what is needed."""
+    return command(zoom_arguments(run, need), db)

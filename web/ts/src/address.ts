@@ -1,7 +1,7 @@
 // What the address keeps of the charts behind `#`: the part of the time, and what is ticked. A link
 // then shows the same page, and the server need not know.
 
-const KEYS = ["t", "run", "flow", "ssthresh", "unit"] as const;
+const KEYS = ["t", "run", "flow", "link", "kind", "ssthresh", "unit"] as const;
 
 type Key = (typeof KEYS)[number];
 

@@ -53,6 +53,70 @@ export interface Answers {
   transfers: { flows: Transfers[] };
 }
 
+export interface Moment {
+  time_s: number;
+  until_s: number | null;
+  flow: string;
+  kind: string;
+  text: string;
+  trace: number;
+}
+
+export interface Moments {
+  kinds: Record<string, number>;
+  flows: Record<string, number>;
+  found: number;
+  moments: Moment[];
+}
+
+export interface Bytes {
+  found: number;
+  time_s: number[];
+  first: number[];
+  end: number[];
+}
+
+export interface TimeSequence {
+  flow: string;
+  connections: number;
+  has_segments: boolean;
+  has_sacks: boolean;
+  new: Bytes;
+  again: Bytes;
+  sacks: Bytes;
+  time_s: number[];
+  acked: number[];
+  edge: number[];
+}
+
+export interface Points {
+  found: number;
+  time_s: number[];
+  flow: (string | null)[];
+  packets: number[];
+}
+
+export interface TracedQueue {
+  channel: string;
+  limit_packets: Value;
+  samples: number;
+  time_s: number[];
+  packets: number[];
+  flows: { name: string; packets: number[] }[];
+  lost: Points;
+  marks: Points;
+}
+
+export interface AckStates {
+  name: string;
+  connections: number;
+  samples: number;
+  time_s: number[];
+  cwnd_segments: Value[];
+  ssthresh_segments: Value[];
+  in_flight_segments: Value[];
+}
+
 /** Fetch JSON; throws an Error with the server's message. */
 export async function fetchJson<T>(url: string, signal: AbortSignal): Promise<T> {
   const response = await fetch(url, { signal });

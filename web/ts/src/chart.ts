@@ -13,6 +13,8 @@ export interface Line {
   /** Appears with its number in the legend. If it is drawn, then by `Spec.draw`. */
   bare?: boolean;
   write: (value: number) => string;
+  /** Holds each value until the next one. */
+  stepped?: boolean;
   /** Of a line of means: from the smallest to the largest value. */
   band?: bands.Band;
   summary?: Summary;
@@ -29,12 +31,25 @@ export interface Picture {
   reach?: number;
 }
 
+/** Something that happened at a time, or from one time to another. */
+export interface Mark {
+  from: number;
+  to: number;
+  stroke: string;
+  /** The one that the visitor chose. */
+  chosen: boolean;
+}
+
 export interface Spec {
   title: string;
   unit: string;
   fromZero: boolean;
   write: (value: number) => string;
   draw?: (plot: uPlot, picture: Picture) => void;
+  /** Ends of the value axis, where they do not follow from the drawn lines. */
+  limits?: (picture: Picture, span: [number, number]) => [number, number];
+  /** In pixels; left out, it is that of most charts. */
+  height?: number;
   /** A sentence that helps to read the chart. */
   hint?: string;
   /** The horizontal axis; left out, it is the time. Another one is logarithmic. */
@@ -48,6 +63,8 @@ export interface Group {
   warmup: number;
   /** Times of events, which each chart marks by vertical lines. */
   marks?: number[];
+  /** What happened to flows, which each chart marks at its upper edge. */
+  moments?: Mark[];
   zoom: (from: number, to: number) => void;
   back: () => void;
   whole: () => void;
@@ -55,6 +72,7 @@ export interface Group {
 }
 
 const MOST_MARKS = 80; // more would cover the curves
+const MOMENT_PX = 7;
 const HEIGHT = 190;
 const AXIS = 62;
 const DIGIT = 7;
@@ -99,7 +117,7 @@ export class Chart {
     new ResizeObserver(() => {
       if (this.width === width) return;
       width = this.width;
-      this.plot?.setSize({ width, height: HEIGHT });
+      this.plot?.setSize({ width, height: this.spec.height ?? HEIGHT });
     }).observe(this.area);
   }
 
@@ -149,6 +167,11 @@ export class Chart {
   /** Show another part of the time, with the present samples until new ones arrive. */
   reach(min: number, max: number): void {
     this.plot?.setScale("x", { min, max });
+  }
+
+  /** Draw again what is shown, with other marks. */
+  remark(): void {
+    this.plot?.redraw(false, false);
   }
 
   /** Draw the chart again with new colours. */
@@ -233,7 +256,7 @@ export class Chart {
       [low ?? group.span()[0], high ?? group.span()[1]];
     return {
       width: this.width,
-      height: HEIGHT,
+      height: spec.height ?? HEIGHT,
       padding: [8, 12, 0, 0],
       legend: { markers: { width: 0 } }, // see swatch.ts
       scales: {
@@ -257,7 +280,7 @@ export class Chart {
           scale: line.bare ? "none" : "y",
           points: { show: line.bare ? false : undefined },
           ...(line.bare ? { paths: () => null } : {}),
-          ...(spec.x?.stepped ? { paths: uPlot.paths.stepped?.({ align: 1 }) } : {}),
+          ...(spec.x?.stepped || (line.stepped && !line.bare) ? { paths: uPlot.paths.stepped?.({ align: 1 }) } : {}),
           // The present picture, because a unit may have changed since these options were made.
           value: (plot, value, _series, at) => this.legend(plot, this.picture?.lines[index], value, at),
         })),
@@ -275,7 +298,7 @@ export class Chart {
         drawClear: [(plot) => this.shade(plot)],
         drawAxes: [(plot) => this.mark(plot), // above the grid, below the curves
           (plot) => bands.drawBands(plot, this.picture?.lines ?? [])],
-        draw: [(plot) => this.picture && spec.draw?.(plot, this.picture)],
+        draw: [(plot) => this.picture && spec.draw?.(plot, this.picture), (plot) => this.markMoments(plot)],
         setSelect: [(plot) => {
           const { left, width } = plot.select;
           if (width < LEAST_DRAG_PX) return;
@@ -292,6 +315,7 @@ export class Chart {
   }
 
   private limits(plot: uPlot, lowest: number | null, highest: number | null): [number, number] {
+    if (this.spec.limits && this.picture) return this.spec.limits(this.picture, this.group.span());
     if (lowest === null || highest === null) return [0, 1];
     const [least, most] = bands.extremes(plot, this.picture?.lines ?? [], this.group.span());
     const [low, high] = [Math.min(lowest, least), Math.max(highest, most)];
@@ -310,6 +334,22 @@ export class Chart {
     ctx.save();
     ctx.fillStyle = colour("--event");
     places.forEach((x) => ctx.fillRect(x, bbox.top, Math.max(1, Math.round(devicePixelRatio)), bbox.height));
+    ctx.restore();
+  }
+
+  /** Mark what happened to flows: a tick where it begins, a bar as long as it lasts. */
+  private markMoments(plot: uPlot): void {
+    const { ctx, bbox } = plot;
+    const [right, height] = [bbox.left + bbox.width, MOMENT_PX * devicePixelRatio];
+    ctx.save();
+    for (const { from, to, stroke, chosen } of this.group.moments ?? []) {
+      const [start, end] = [plot.valToPos(from, "x", true), plot.valToPos(to, "x", true)];
+      if (end < bbox.left || start > right) continue;
+      ctx.fillStyle = stroke;
+      const left = Math.max(start, bbox.left);
+      ctx.fillRect(left, bbox.top, Math.min(end, right) - left, height / 3);
+      if (start >= bbox.left) ctx.fillRect(Math.round(start), bbox.top, Math.max(2, devicePixelRatio), chosen ? bbox.height : height);
+    }
     ctx.restore();
   }
 

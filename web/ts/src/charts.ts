@@ -3,6 +3,7 @@
 import { AlgorithmCharts } from "./algorithm";
 import { type Answers, fetchJson } from "./api";
 import { Chart, element, type Spec } from "./chart";
+import { startMoments } from "./moments";
 import { delays, type Flow, goodputs, losses, roundTrips, windows } from "./pictures";
 import { backlogs, drawQueue, type Unit, UNITS } from "./queues";
 import type { Look } from "./series";
@@ -56,7 +57,12 @@ export function startCharts(section: HTMLElement): (names: string[]) => void {
   charts.cwnd.tools.append(element("label", { className: "draw" }, ssthresh, "ssthresh (dotted)"));
   charts.queue.tools.append(unit);
 
+  const index = new Map(boxes.map((box) => [box.value, Number(box.dataset.index)]));
+  const look: Look = (name) => ({ ...line(index.get(name) ?? 0), width: 1.5 });
+  const moments = startMoments(timeline, look, () => all.forEach((chart) => chart.remark()));
+
   async function load(): Promise<void> {
+    void moments();
     running?.abort();
     running = new AbortController();
     const { signal } = running;
@@ -92,9 +98,6 @@ export function startCharts(section: HTMLElement): (names: string[]) => void {
       if (!signal.aborted) section.removeAttribute("aria-busy");
     }
   }
-
-  const index = new Map(boxes.map((box) => [box.value, Number(box.dataset.index)]));
-  const look: Look = (name) => ({ ...line(index.get(name) ?? 0), width: 1.5 });
 
   function draw(): void {
     if (!answers) return;

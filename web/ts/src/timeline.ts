@@ -11,6 +11,7 @@ const QUIET_MS = 80;
 
 export class Timeline {
   readonly group: Group;
+  private readonly start: number; // 0, or where a trace begins
   private readonly duration: number;
   private readonly buttons: HTMLButtonElement[];
   private readonly range = document.getElementById("range") as HTMLOutputElement;
@@ -20,6 +21,7 @@ export class Timeline {
 
   /** `charts` are those to move, and `load` is called when samples of another part are needed. */
   constructor(section: HTMLElement, key: string, private readonly charts: () => Chart[], private readonly load: () => void) {
+    this.start = Number(section.dataset.start ?? 0);
     this.duration = Number(section.dataset.duration);
     this.shown = this.fromHash();
     this.group = {
@@ -29,12 +31,12 @@ export class Timeline {
       span: () => this.shown,
       zoom: (from, to) => {
         this.past.push(this.shown);
-        this.go([Math.max(0, from), Math.min(this.duration, to)]);
+        this.go([Math.max(this.start, from), Math.min(this.duration, to)]);
       },
-      back: () => this.go(this.past.pop() ?? [0, this.duration]),
+      back: () => this.go(this.past.pop() ?? [this.start, this.duration]),
       whole: () => {
         this.past = [];
-        this.go([0, this.duration]);
+        this.go([this.start, this.duration]);
       },
       point: (time) => this.charts().forEach((chart) => chart.point(time)),
     };
@@ -59,7 +61,7 @@ export class Timeline {
     const [from, to] = this.shown;
     const part = to - from;
     const by = (start: number, length: number) => {
-      const kept = Math.min(Math.max(start, 0), Math.max(this.duration - length, 0));
+      const kept = Math.min(Math.max(start, this.start), Math.max(this.duration - length, this.start));
       this.group.zoom(kept, kept + length);
     };
     if (action === "in") by(from + part / 4, part / 2);
@@ -79,9 +81,9 @@ export class Timeline {
 
   private say(): void {
     const [from, to] = this.shown;
-    const part = from > 0 || to < this.duration;
+    const part = from > this.start || to < this.duration;
     this.buttons.forEach((button) => (button.disabled = button.dataset.go !== "in" && !part));
-    this.range.textContent = part ? `${from.toFixed(3)}–${to.toFixed(3)} s` : `0–${digits(this.duration)} s`;
+    this.range.textContent = part ? `${from.toFixed(3)}–${to.toFixed(3)} s` : `${digits(this.start)}–${digits(this.duration)} s`;
     keep({ t: part ? [`${from.toFixed(4)}..${to.toFixed(4)}`] : undefined });
   }
 
@@ -89,6 +91,6 @@ export class Timeline {
   private fromHash(): Span {
     const found = /^([\d.]+)\.\.([\d.]+)$/.exec(kept("t")?.[0] ?? "");
     const [from, to] = [Number(found?.[1]), Number(found?.[2])];
-    return from >= 0 && to <= this.duration && to - from >= LEAST_SPAN_S ? [from, to] : [0, this.duration];
+    return from >= this.start && to <= this.duration && to - from >= LEAST_SPAN_S ? [from, to] : [this.start, this.duration];
   }
 }

@@ -59,7 +59,8 @@ def addresses(ids: dict[str, str]) -> Iterator[str]:
     for run_id in ids.values():
         yield from (f"/api/runs/{run_id}{part}" for part in (
             "", "/tcp", "/queues", "/goodput", "/datagrams", "/transfers", "/provenance", "/logs",
-            "/network", "/progress",
+            "/network", "/progress", "/traces",
+            "/moments", "/moments?kind=full+queue&first=0&most=1",
         ))  # fmt: skip
     run = f"/api/runs/{ids['mixed']}"
     yield f"{run}/tcp?bins=20&fields=rtt_us,congestion_0&flow=fast&endpoint=receiver&from=1&to=9.5"
@@ -69,6 +70,10 @@ def addresses(ids: dict[str, str]) -> Iterator[str]:
         f"{run}/datagrams?from=30",
         f"{run}/transfers?flow=fast",
     )
+    trace = f"/api/runs/{ids['traced']}/traces/1"
+    yield from (f"{trace}/{picture}" for picture in ("sequence", "queue?points=10", "acks?to=1"))
+    yield from (f"{trace}/tables/{table}?most=2" for table in ("ends", "acks", "links", "x"))
+    yield from (f"{trace}/queue?link=x", f"/api/runs/{ids['traced']}/traces/2/acks")
     yield "/api/papers"
     yield from (f"/api/papers/{name}" for name in ("libra", "logwestwood", "tibet", "westwoodplus"))
     yield from ("/api/papers/tibet/T2", "/api/papers/tibet/T2.1", "/api/papers/libra/B1")
