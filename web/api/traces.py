@@ -286,13 +286,16 @@ def rows(path: TraceTableAddress, query: TraceRowsQuery) -> Response:
 
 
 def _written(made: Columns, part: slice) -> dict[str, list[Any]]:
-    """Return a part of columns for JSON; bytes of no type are hexadecimal."""
-    return {
-        name: [bytes(value).hex() for value in column[part]]
-        if column.dtype.kind == "V"
-        else column[part].tolist()
-        for name, column in made.items()
-    }
+    """Return a part of columns for JSON; bytes of no type are hexadecimal, no value is None."""
+    written: dict[str, list[Any]] = {}
+    for name, column in made.items():
+        if column.dtype.kind == "V":
+            written[name] = [bytes(value).hex() for value in column[part]]
+        elif column.dtype.kind == "f":
+            written[name] = bins.listed(column[part])
+        else:
+            written[name] = column[part].tolist()
+    return written
 
 
 def _head(run: StoredRun, number: int, need: TraceNeed) -> TraceHead:

@@ -18,8 +18,8 @@ from orchestrator.recording.trace import Trace
 from orchestrator.units import shown
 from results.store.parts.traces import FRAME_BYTES
 from results.store.stored import StoredRun
-from results.traces.pictures.segments import Segments, in_frames, in_links
 from results.traces.columns import host_names
+from results.traces.pictures.segments import Segments, in_frames, in_links
 from results.traces.view import Rows, chosen
 
 Floats = npt.NDArray[np.float64]
