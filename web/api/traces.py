@@ -16,6 +16,7 @@ from flask import Response, abort, current_app, jsonify
 
 from orchestrator.errors import UsageError
 from results.contract.base import SCHEMA
+from results.documents import trace_document
 from results.store.parts.traces import TraceHead
 from results.store.stored import StoredRun
 from results.traces.columns import TABLE_NAMES, Columns, columns
@@ -65,10 +66,7 @@ def listed(path: RunAddress) -> Response:
         answer = contract.Traces.model_construct(
             schema_=SCHEMA,
             run=stored.id,
-            traces=[
-                contract.StoredTrace.model_construct(None, **head.document())  # type: ignore[arg-type]
-                for head in stored.traces
-            ],
+            traces=[trace_document.trace(head) for head in stored.traces],
         )
         return jsonify(answer.document())
 
@@ -110,9 +108,9 @@ def _is_in(part: TimeRange, each: traced.ToldMoment) -> bool:
     return (part.to_s is None or begin <= part.to_s) and (part.from_s is None or end >= part.from_s)
 
 
-def _moment(each: traced.ToldMoment, names: Sequence[str]) -> contract.Moment:
+def _moment(each: traced.ToldMoment, names: Sequence[str]) -> contract.TracedMoment:
     moment = each.moment
-    return contract.Moment.model_construct(
+    return contract.TracedMoment.model_construct(
         time_s=moment.time_ns / 1e9,
         until_s=None if moment.until_ns is None else moment.until_ns / 1e9,
         flow=names[moment.flow],

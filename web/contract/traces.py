@@ -7,35 +7,20 @@ from typing import Any
 from pydantic import Field
 
 from results.contract.base import Number, ResponseModel, Versioned
+from results.contract.traces import Trace
 from web.contract.series import Column
 
 _TIMES = "seconds since the start of traffic"
-
-
-class StoredTrace(ResponseModel):
-    """A trace without its rows, as `orchestrator zoom --json` has it."""
-
-    number: int = Field(description="counts the traces of the run, from 1")
-    traced_utc: str
-    from_ns: int = Field(description="nanoseconds since the start of traffic")
-    to_ns: int
-    kinds: list[str] = Field(description="what was traced")
-    limit_bytes: int
-    snap_bytes: int = Field(description="bytes that are kept of each frame")
-    flows: list[str] = Field(description="only these flows; empty: all")
-    links: list[str] = Field(description="only these links; empty: all")
-    rows: dict[str, int] = Field(description="number of rows by table")
-    stored_bytes: int
 
 
 class Traces(Versioned):
     """The traces of a run, oldest first."""
 
     run: str
-    traces: list[StoredTrace]
+    traces: list[Trace]
 
 
-class Moment(ResponseModel):
+class TracedMoment(ResponseModel):
     """Something that happened to a flow, as `orchestrator explain` says it."""
 
     time_s: float = Field(description=_TIMES)
@@ -59,7 +44,7 @@ class Moments(Versioned):
     flows: dict[str, int] = Field(description="number by flow, of the chosen kinds and times")
     first: int
     found: int = Field(description="number of those that fit")
-    moments: list[Moment]
+    moments: list[TracedMoment]
 
 
 class Part(ResponseModel):
