@@ -51,7 +51,11 @@ PREFLIGHT_TIMEOUT_S = 60
 ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "PYTHONPATH": str(PROJECT)}
 
 
-TRAITS = Traits(most_jobs=1, jobs_reason="in real time, runs disturb each other")
+TRAITS = Traits(
+    most_jobs=1,
+    jobs_reason="in real time, runs disturb each other",
+    captures=frozenset({"packets"}),
+)
 
 
 @dataclass

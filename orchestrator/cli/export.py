@@ -114,6 +114,8 @@ def command(
         exported = export(request, db, listener)
     for path in exported.files:
         terminal.say(path)
+    for text in exported.missing:
+        terminal.line(f"incomplete: {text}", err=True)
     if exported.without_samples:
         reason = f"{exported.without_samples}: the file has its scenario and its error"
         terminal.line(reason, err=True)

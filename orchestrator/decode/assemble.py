@@ -188,7 +188,9 @@ def _assembled(
 
 
 def _trace(spec: RunSpec, capture: Capture, output: OutputFolder, facts: list[Fact]) -> Trace:
-    return read_trace(output, spec, capture, one_fact(facts, protocol.Done)["origin_ns"])
+    origin_ns = one_fact(facts, protocol.Done)["origin_ns"]
+    captured = [host for one in protocol.of(facts, protocol.Captures) for host in one["hosts"]]
+    return read_trace(output, spec, capture, origin_ns, captured)
 
 
 def bottleneck_places(spec: RunSpec, facts: list[Fact]) -> tuple[dict[str, int], int]:

@@ -231,6 +231,18 @@ class _Namespace(_Form):
     clock_ns: TimeNs
 
 
+class _CapturedFrames(_Form):
+    host: Name
+    from_ns: TimeNs
+    to_ns: TimeNs
+    seen: Annotated[int, Field(strict=True, ge=0, lt=2**32)]
+    lost: Annotated[int, Field(strict=True, ge=0, lt=2**32)]
+
+
+class _Captures(_Form):
+    hosts: list[_CapturedFrames]
+
+
 class _Checksums(_Form):
     at: When
     errors: dict[Name, Count]
@@ -338,6 +350,7 @@ _FORMS: Mapping[str, Any] = {
     "namespaces": _Namespaces,
     "namespace": _Namespace,
     "checksums": _Checksums,
+    "captures": _Captures,
     "host": _Host,
     "flow_error": _FlowProblem,
     "timeline_error": _Problem,
@@ -353,7 +366,7 @@ _FORMS: Mapping[str, Any] = {
 
 ONCE = frozenset(
     {"channels", "interfaces", "packets", "host_state", "softnet", "namespaces", "queues",
-     "counters", "versions", "sysctls", "timeline", "checksums", "done"}
+     "counters", "versions", "sysctls", "timeline", "checksums", "captures", "done"}
 )  # fmt: skip
 """Facts that a bed reports once, or once at the start and once at the end."""
 

@@ -81,6 +81,12 @@ FRAMES_DTYPE = np.dtype(
 )
 """Frames at a host or a channel's queue; the other one is -1. ``offset`` is that of its bytes."""
 
+HOSTS_DTYPE = np.dtype(
+    [("host", "i4"), ("from_ns", "i8"), ("to_ns", "i8"), ("seen", "u4"), ("lost", "u4")]
+)
+"""Captures at hosts of a real machine: the part of the window in which each was open, how many
+frames came to it (some shortly before and after), and how many of them are lost."""
+
 TABLES = {
     "ends": ENDS_DTYPE,
     "acks": ACKS_DTYPE,
@@ -88,6 +94,7 @@ TABLES = {
     "links": LINKS_DTYPE,
     "drops": DROPS_DTYPE,
     "frames": FRAMES_DTYPE,
+    "hosts": HOSTS_DTYPE,
 }
 """The tables of a trace, by name."""
 

@@ -27,6 +27,7 @@ _VALUES: Mapping[str, Mapping[str, Sequence[int]]] = {
     "links": {"step": range(records.ENQUEUED, records.DUPLICATED + 1), "to_sink": _FLAG},
     "drops": {"to_sink": _FLAG},
     "frames": {"step": records.FRAME_STEPS},
+    "hosts": {},
 }
 """Valid values by table and column, of columns that have few."""
 
@@ -56,7 +57,7 @@ def _problems(trace: Trace, numbers: Mapping[str, int]) -> Iterator[str]:
             least = 0 if (name, column) == ("links", "channel") else -1
             if _is_outside(rows[column], least, numbers[column] - 1):
                 yield f"{name} has a row of an unknown {column}"
-        if name != "ends":
+        if "time_ns" in (rows.dtype.names or ()):
             yield from _of_times(name, rows["time_ns"], trace)
         if name in _NAMES:
             yield from _of_names(rows, *_NAMES[name])
@@ -67,8 +68,19 @@ def _problems(trace: Trace, numbers: Mapping[str, int]) -> Iterator[str]:
         if not np.isin(tables[name]["end"], ends).all():
             yield f"{name} has a row of a connection that was not told of"
     yield from _of_frames(tables["frames"], len(trace.frame_bytes))
+    yield from _of_hosts(tables["hosts"], trace)
     if trace.full_ns is not None and trace.full_ns >= trace.capture.to_ns:
         yield "the limit was reached after the window"
+
+
+def _of_hosts(hosts: npt.NDArray[np.void], trace: Trace) -> Iterator[str]:
+    if (hosts["lost"] > hosts["seen"]).any():
+        yield "a host lost more frames than came"
+    if len(np.unique(hosts["host"])) != len(hosts) or (hosts["host"] < 0).any():
+        yield "hosts has a row of an unknown host"
+    window = (trace.capture.from_ns, trace.capture.to_ns)
+    if _is_outside(hosts["from_ns"], *window) or _is_outside(hosts["to_ns"], *window):
+        yield "hosts has a row outside the window that was asked for"
 
 
 def _is_outside(values: npt.NDArray[Any], least: int, most: int) -> bool:

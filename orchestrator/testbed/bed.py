@@ -24,6 +24,8 @@ from orchestrator.protocol.specification import (
     WordSpec,
 )
 from orchestrator.testbed.kernel.netlink import Netlink
+from orchestrator.testbed.sampling.records import Records
+from orchestrator.testbed.sampling.trace import CapturedHost
 
 
 class FactWriter(Protocol):
@@ -170,6 +172,16 @@ class LoadWatch(Protocol):
         """Return the facts of what ``watch`` measured, by their names."""
 
 
+class Trace(Protocol):
+    """Records packets, and perhaps connections; see sampling/trace.py and host_captures.py."""
+
+    def begin(self, origin_ns: int) -> None:
+        """Begin to record; the window of the capture counts from ``origin_ns``."""
+
+    def end(self, records: Records) -> None:
+        """End the recording, and write the trace; traffic has ended."""
+
+
 class Machine(LoadWatch, Protocol):
     """How a whole network runs in a guest's virtual time or on a real machine; see machines.py."""
 
@@ -185,6 +197,12 @@ class Machine(LoadWatch, Protocol):
 
     def restart_randomness(self) -> None:
         """Restart the kernel's random generator, where it belongs to the bed."""
+
+    def trace(self, capture: CaptureSpec, hosts: Sequence[CapturedHost], home_fd: int) -> Trace:
+        """Return what traces the packets of a network with these hosts, ready to begin.
+
+        ``home_fd`` is the namespace of the calling thread.
+        """
 
     def rank_programs(self, spec: TestbedSpec) -> None:
         """Decide whether programs of engines run after this process; before engines are made."""
@@ -202,10 +220,6 @@ class Environment(Protocol):
     @property
     def load(self) -> LoadWatch:
         """What measures the load of the machine."""
-
-    @property
-    def capture(self) -> CaptureSpec | None:
-        """What the kernel records of packets and connections, if anything."""
 
     def build(self) -> Bed:
         """Prepare the machine, build the network and return it."""
@@ -230,6 +244,9 @@ class Environment(Protocol):
 
     def sysctls(self) -> Mapping[str, object]:
         """Return the values of the fact "sysctls"."""
+
+    def trace(self) -> Trace:
+        """Return what traces packets and connections, ready to begin."""
 
     def await_origin_ns(self) -> int:
         """Return when traffic starts, by the monotonic clock; everything else is ready."""

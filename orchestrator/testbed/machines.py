@@ -12,15 +12,18 @@ from orchestrator.protocol.reports import console
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.kernel.sysctl import write_sysctl
 from orchestrator.testbed.network.switch import ovs
+from orchestrator.testbed.sampling.trace import Trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from orchestrator.protocol.reports.machine_facts import Machine
-    from orchestrator.protocol.specification import AgentSpec, TestbedSpec
+    from orchestrator.protocol.specification import AgentSpec, CaptureSpec, TestbedSpec
+    from orchestrator.testbed import bed as bed_contract
     from orchestrator.testbed.sampling.host_load import LoadMonitor
+    from orchestrator.testbed.sampling.trace import CapturedHost
 
 ORIGIN_GRID_NS = 10_000_000_000
 ORIGIN_OFFSET_NS = 333_333
@@ -70,6 +73,15 @@ class GuestMachine:
             fcntl.ioctl(descriptor, system.RNDCLEARPOOL)
         finally:
             os.close(descriptor)
+
+    def trace(
+        self,
+        capture: CaptureSpec,
+        hosts: Sequence[CapturedHost],  # noqa: ARG002 - the kernel knows them
+        home_fd: int,  # noqa: ARG002
+    ) -> bed_contract.Trace:
+        """Return the trace that the guest's kernel makes of the whole network."""
+        return Trace(capture)
 
     def rank_programs(self, spec: TestbedSpec) -> None:
         """Let this process run before the programs of engines, so that sampling changes nothing."""
@@ -130,6 +142,14 @@ class RealMachine:
 
     def restart_randomness(self) -> None:
         """Do nothing: the bed may not change the machine's random generator."""
+
+    def trace(
+        self, capture: CaptureSpec, hosts: Sequence[CapturedHost], home_fd: int
+    ) -> bed_contract.Trace:
+        """Return the captures of hosts."""
+        from orchestrator.testbed.sampling.host_captures import HostCaptures
+
+        return HostCaptures(capture, hosts, home_fd)
 
     def rank_programs(self, spec: TestbedSpec) -> None:
         """Do nothing: ``begin`` has given the run's processes their priority."""

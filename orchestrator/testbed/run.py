@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import resource
 import runpy
+import socket
 
 from orchestrator.testbed import sequence
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.network import build, channels, host_state, readback
 from orchestrator.testbed.network.queues import packet_counters, thresholds
 from orchestrator.testbed.sampling import after_traffic, idle, probes
+from orchestrator.testbed.sampling.trace import CapturedHost, Trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from collections.abc import Mapping
 
-    from orchestrator.protocol.specification import CaptureSpec, TestbedSpec
+    from orchestrator.protocol.specification import TestbedSpec
+    from orchestrator.testbed import bed
     from orchestrator.testbed.bed import LoadWatch, Machine
     from orchestrator.testbed.sampling.records import Records
 
@@ -41,11 +44,6 @@ class _WholeNetwork:
         self._bed: build.Bed
         self._host_states: host_state.HostStates
         self.load: LoadWatch = machine
-
-    @property
-    def capture(self) -> CaptureSpec | None:
-        """What the kernel records, as the specification says."""
-        return self._spec.get("capture")
 
     def build(self) -> build.Bed:
         """Prepare the machine, build the network and return it."""
@@ -91,6 +89,23 @@ class _WholeNetwork:
     def sysctls(self) -> Mapping[str, object]:
         """Return the kernel's sysctls, and those of every host."""
         return readback.sysctls(self._host_states.sysctls)
+
+    def trace(self) -> bed.Trace:
+        """Return what traces packets and connections as the specification says, if anything."""
+        capture = self._spec.get("capture")
+        if capture is None:
+            return Trace(None)
+        hosts = [
+            CapturedHost(
+                host["name"],
+                socket.inet_aton(host["address"]),
+                self._bed.host(host["name"]).namespace_fd,
+                self._bed.host(host["name"]).defaultIntf().name,
+            )
+            for host in self._spec["hosts"]
+            if host["peers"]
+        ]
+        return self._machine.trace(capture, hosts, self._bed.home_fd)
 
     def await_origin_ns(self) -> int:
         """Restart the random generator, and return when traffic starts."""

@@ -6,7 +6,6 @@ from orchestrator.testbed.kernel import system
 from orchestrator.testbed.network import readback
 from orchestrator.testbed.network.chosen_losses import ChosenLosses
 from orchestrator.testbed.sampling.sampler import Sampler
-from orchestrator.testbed.sampling.trace import Trace
 from orchestrator.testbed.scheduler import Scheduler
 from orchestrator.testbed.traffic import Services, engines
 
@@ -42,7 +41,7 @@ def run(environment: Environment, records: Records) -> None:
     records.fact("host_state", at="start", **environment.host_state("start"))
     records.fact("sysctls", **environment.sysctls())
     records.fact("softnet", at="start", drops=readback.softnet_drops())
-    trace = Trace(environment.capture)
+    trace = environment.trace()
     records.fact("counters", **sampler.begin())
     origin_ns = environment.await_origin_ns()
     trace.begin(origin_ns)

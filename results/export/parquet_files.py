@@ -28,7 +28,8 @@ def write(run: StoredRun, paths: Sequence[Path]) -> None:
 @also_of_traces("parquet", typed_tables.PARTS)
 def write_trace(run: StoredRun, paths: Sequence[Path], choice: TraceChoice) -> None:
     """With ``--trace N``: the tables of a trace, FILE.ends.parquet, FILE.acks.parquet,
-    FILE.events.parquet, FILE.links.parquet, FILE.drops.parquet and FILE.frames.parquet.
+    FILE.events.parquet, FILE.links.parquet, FILE.drops.parquet, FILE.frames.parquet and
+    FILE.hosts.parquet.
     """
     if choice.number is None:
         raise ValueError("a trace must be named")

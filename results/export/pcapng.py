@@ -11,6 +11,7 @@ from orchestrator import __version__
 from orchestrator.protocol.reports.trace_records import RECEIVED, SENT
 from orchestrator.units import format_time
 from results.export.base import trace_format
+from results.runs.captures import captured_hosts
 from results.store.stored import StoredRun
 from results.traces import pcapng_blocks
 from results.traces.choice import TraceChoice, trace_with
@@ -72,3 +73,7 @@ def _blocks(run: StoredRun, frames: SeenFrames, places: Sequence[int]) -> Iterat
             _DIRECTIONS.get(step, 0),
             frames.remarks.get(row, ""),
         )
+    for host in captured_hosts(run, frames.head):
+        number = number_of.get(frames.places.index(host.host))
+        if number is not None:
+            yield pcapng_blocks.statistics(number, host.to_ns, host.seen, host.lost)

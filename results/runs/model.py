@@ -14,6 +14,7 @@ from results.metrics import channel
 from results.records.model import WHOLE, Number, RunEvent, RunRow, Values, Variant
 from results.store.parts.judgements import Judgement
 from results.store.parts.notes import Remarks
+from results.store.parts.traces import TraceHead
 
 
 @dataclass(frozen=True)
@@ -131,6 +132,14 @@ class ListedRun:
 
 
 @dataclass(frozen=True)
+class TraceResult:
+    """A trace of a run, and a text for each thing that is missing of it."""
+
+    head: TraceHead
+    missing: Sequence[str]
+
+
+@dataclass(frozen=True)
 class RunResult:
     """A run with all that is computed from its samples; ``windows`` are by name.
 
@@ -145,6 +154,7 @@ class RunResult:
     events: Sequence[RunEvent]
     judgements: Sequence[Judgement]
     remarks: Remarks
+    traces: Sequence[TraceResult] = ()
 
     @property
     def checks(self) -> Sequence[Check]:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from results import metrics
 from results.records.model import WHOLE, WindowMetrics
-from results.runs.model import FlowResult, LinkResult, RunResult, WindowResult
+from results.runs import captures
+from results.runs.model import FlowResult, LinkResult, RunResult, TraceResult, WindowResult
 from results.store.store import Store
 from results.store.stored import StoredRun
 
@@ -42,6 +43,10 @@ def of_run(run: StoredRun) -> RunResult:
         run.events,
         run.judgements,
         run.remarks,
+        [
+            TraceResult(head, captures.incomplete(head, captures.captured_hosts(run, head)))
+            for head in run.traces
+        ],
     )
 
 

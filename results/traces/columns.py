@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.errors import StoreError
 from orchestrator.protocol.reports.trace_records import CA_STATES
 from orchestrator.recording.trace import TABLES, Trace
 from results.store.stored import StoredRun
@@ -31,21 +30,6 @@ def channel_names(run: StoredRun) -> list[str]:
         for link in run.head.links
         for direction in ("forward", "reverse")
     ]
-
-
-def host_names(run: StoredRun) -> list[str]:
-    """Return the names of the hosts, in the order of their numbers.
-
-    Raises:
-        StoreError: the run has none.
-    """
-    try:
-        hosts = run.evidence["network"]["hosts"]
-    except (KeyError, TypeError):
-        hosts = None
-    if not (isinstance(hosts, list) and all(isinstance(host, str) for host in hosts)):
-        raise StoreError(f"run {run.id}: the names of its hosts are not stored")
-    return hosts
 
 
 def columns(run: StoredRun, trace: Trace, table: str) -> Columns:

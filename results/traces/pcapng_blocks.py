@@ -13,7 +13,7 @@ from orchestrator import plaintext
 IN, OUT = 1, 2
 """Directions of a packet at an interface, as bits of its flags."""
 
-_SECTION, _INTERFACE, _PACKET = 0x0A0D0D0A, 1, 6
+_SECTION, _INTERFACE, _STATISTICS, _PACKET = 0x0A0D0D0A, 1, 5, 6
 _BYTE_ORDER = 0x1A2B3C4D
 _UNKNOWN_LENGTH = -1
 _ETHERNET = 1
@@ -23,6 +23,7 @@ _END, _COMMENT = 0, 1
 _SHB_USERAPPL = 4
 _IF_NAME, _IF_DESCRIPTION, _IF_TSRESOL = 2, 3, 9
 _EPB_FLAGS = 2
+_ISB_IFRECV, _ISB_IFDROP = 4, 5
 """Codes of options."""
 
 _MOST_TEXT_CHARS = 1000
@@ -31,6 +32,8 @@ _FRAME = struct.Struct("<II")
 _OPTION = struct.Struct("<HH")
 _EPB = struct.Struct("<IIIII")
 _U32 = struct.Struct("<I")
+_U64 = struct.Struct("<Q")
+_ISB = struct.Struct("<III")
 
 
 def section(application: str, comment: str) -> bytes:
@@ -80,6 +83,16 @@ def packet(
     if comment:
         options.append((_COMMENT, _text(comment)))
     return _block(_PACKET, body, options)
+
+
+def statistics(number: int, time_ns: int, seen: int, lost: int) -> bytes:
+    """Return the block that says how many packets came to an interface, and how many were lost.
+
+    ``number`` is that of the interface, and ``time_ns`` is when they had been counted.
+    """
+    high, low = divmod(time_ns, 2**32)
+    counts = [(_ISB_IFRECV, _U64.pack(seen)), (_ISB_IFDROP, _U64.pack(lost))]
+    return _block(_STATISTICS, _ISB.pack(number, high, low), counts)
 
 
 def _text(text: str) -> bytes:

@@ -24,10 +24,11 @@ from orchestrator.protocol.reports.trace_records import (
 )
 from orchestrator.suggestions import suggest
 from orchestrator.units import listed, shown
+from results.runs.captures import host_names
 from results.store.parts.integrity import damaged
 from results.store.parts.traces import FRAME_BYTES, TraceHead
 from results.store.stored import StoredRun
-from results.traces.columns import channel_names, host_names
+from results.traces.columns import channel_names
 from results.wording import quantities
 
 ALL = "all"

@@ -11,10 +11,11 @@ import numpy.typing as npt
 
 from orchestrator.recording.model import SSTHRESH_INFINITE
 from orchestrator.recording.trace import TABLES, Trace
+from results.runs.captures import host_names
 from results.store.stored import StoredRun
 from results.tables import parquet
 from results.tables.run_tables import TypedTable
-from results.traces.columns import columns, host_names, named
+from results.traces.columns import columns, named
 
 PARTS = tuple(TABLES)
 """The tables of a trace by the part of their file's name, in the order of :func:`tables`."""

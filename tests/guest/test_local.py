@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pytest
 from guest.build import GuestKernel
 from orchestrator.execution import judging
 from orchestrator.fidelity import round_trips
+from orchestrator.protocol.reports.trace_records import RECEIVED, SENT
 from results.store.store import Store
 from tests.guest.conftest import QUICKSTART, Run
 from tests.guest.realtime import boot
@@ -24,6 +26,10 @@ from tests.support.failed_checks import failed_of_themselves
 from tests.support.run import orchestrator
 
 pytestmark = pytest.mark.guest
+
+PROPAGATION_NS = 50_000_000
+MOST_UNDER_WAY_NS = 250_000_000
+"""The propagation delay of 50 ms, and the full queue's 121 ms."""
 
 STEP_NAMES = [step.__name__ for step in STEPS]
 
@@ -70,6 +76,45 @@ def test_the_quickstart_gives_the_results_of_virtual_time(
         assert doubtful <= {"run_load"}
         assert (found["status"], document["fidelity"]["verdict"]) == (0, "faithful")
     assert [flow["congestion_control"] for flow in document["flows"]] == ["westwood", "reno"]
+
+
+def test_frames_are_captured_at_hosts_as_they_were_there(output: Path, tmp_path: Path) -> None:
+    db = tmp_path / "runs.db"
+    shutil.copy(output / "runs.db", db)
+    with Store.open_read_only(db) as store:
+        trace = store.trace("last", 1)
+    frames, hosts = trace.tables["frames"], trace.tables["hosts"]
+    assert hosts[["from_ns", "to_ns", "lost"]].tolist() == [(4 * 10**9, 6 * 10**9, 0)] * 4
+    # Without offloads, each frame is one of the line, and small enough for it.
+    assert set(frames["frame_bytes"].tolist()) <= set(range(66, 1515))
+    seen: dict[bytes, list[tuple[int, int, int]]] = {}
+    for row in frames:
+        content = trace.frame_bytes[row["offset"] : row["offset"] + row["captured_bytes"]]
+        seen.setdefault(content, []).append((int(row["time_ns"]), row["host"], row["step"]))
+    both = [ways for ways in seen.values() if len(ways) == 2]
+    assert len(both) > 1000
+    for (sent_ns, source, sent), (received_ns, sink, received) in both:
+        assert (sent, received, source ^ sink) == (SENT, RECEIVED, 1)
+        assert received_ns - sent_ns >= PROPAGATION_NS
+    # One that only its receiver saw was under way when the window began.
+    for time_ns, _host, step in (ways[0] for ways in seen.values() if len(ways) == 1):
+        assert step == SENT or time_ns < 4 * 10**9 + MOST_UNDER_WAY_NS
+
+    file = tmp_path / "sender.pcapng"
+    exported = orchestrator("export", "last", "--at", "a_src0", "-o", str(file), "--db", str(db))
+    assert (exported.exit_code, exported.stderr) == (0, "")
+    words = ["tshark", "-r", str(file), "-T", "fields", "-e", "frame.len"]
+    said = subprocess.run(words, capture_output=True, text=True, check=True).stdout
+    assert len(said.splitlines()) == int((frames["host"] == 0).sum())
+
+
+def test_what_a_capture_loses_is_counted(results: dict[str, Any]) -> None:
+    captured = results["busy"]["captured"]
+    assert len(captured["hosts"]) == 4
+    for (came, lost), kept in zip(captured["hosts"], captured["kept"], strict=True):
+        assert kept <= 28 < came
+        assert came - lost == 28
+    assert "incomplete: a_src0 lost " in captured["shown"]
 
 
 def test_a_busy_machine_makes_a_run_doubtful_and_says_why(results: dict[str, Any]) -> None:

@@ -234,6 +234,10 @@ def small(capture: Capture = CAPTURE) -> Trace:
             {"time_ns": start + 1, "host": -1, "channel": 1, "flow": -1, "step": records.BEGUN,
              "frame_bytes": 2, "captured_bytes": 2, "offset": 3},
         ],
+        "hosts": [
+            {"host": 0, "from_ns": start, "to_ns": capture.to_ns, "seen": 1000, "lost": 7},
+            {"host": 1, "from_ns": start + 1, "to_ns": capture.to_ns, "seen": 1},
+        ],
     }  # fmt: skip
     return Trace(capture, filled(rows), b"abcde", None)
 

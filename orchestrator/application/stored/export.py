@@ -14,12 +14,17 @@ from orchestrator.errors import UsageError
 from results.crate import crate_files as crate
 from results.export import FORMATS, no_samples
 from results.export import export as export_run
+from results.runs import captures
 from results.store.store import Store
 from results.tables import experiment_table
-from results.traces.choice import TraceChoice
+from results.traces.choice import TraceChoice, trace_with
 
 if TYPE_CHECKING:
     from results.experiment.experiments import Experiment
+
+
+_OF_FRAMES = ("pcapng", "tcpdump")
+"""Formats of the frames of a trace."""
 
 
 @dataclass(frozen=True)
@@ -46,11 +51,13 @@ class ExportedFiles:
     """The files that were written, and the exit status: 2 if a figure could not be drawn.
 
     ``without_samples`` says why the file of a run has no samples; empty where it has them.
+    ``missing`` has a text for each thing that is missing of an exported trace.
     """
 
     files: Sequence[Path]
     status: int = 0
     without_samples: str = ""
+    missing: Sequence[str] = ()
 
 
 def export(request: ExportRequest, db: Path, listener: Listener) -> ExportedFiles:
@@ -74,7 +81,11 @@ def export(request: ExportRequest, db: Path, listener: Listener) -> ExportedFile
         stored = store.load(source)
         choice = TraceChoice(request.trace, request.place)
         files = export_run(stored, form, request.output, request.force, choice)
-        return ExportedFiles(files, without_samples=no_samples(stored))
+        if form not in _OF_FRAMES:
+            return ExportedFiles(files, without_samples=no_samples(stored))
+        head = trace_with(stored, request.trace, "frames")
+        missing = captures.incomplete(head, captures.captured_hosts(stored, head))
+        return ExportedFiles(files, missing=missing)
 
 
 def _form(request: ExportRequest) -> str:

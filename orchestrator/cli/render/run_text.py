@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.cli.render import metric_tables, terminal
+from orchestrator.windows import window_text
 from results.wording import quantities, variant_names
 from results.wording.check_words import outcome_words
 from results.wording.endings import ended_early, ending
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
         ListedFlow,
         ListedRun,
         RunResult,
+        TraceResult,
     )
     from results.store.parts.notes import Remarks
 
@@ -150,9 +152,20 @@ def print_run(run: RunResult, out: Console, everything: bool = False) -> None:
     _line(outcome(run), out)
     if run.row.digest_depends_on_sampling:
         _line(_DEPENDS_ON_SAMPLING, out)
+    _traces(run.traces, out)
     shown = [check for check in run.checks if everything or check.ok is not True]
     if shown:
         _print_checks(shown, out)
+
+
+def _traces(traces: Sequence[TraceResult], out: Console) -> None:
+    """Print what the traces of a run are of, and what is missing of each."""
+    for trace in traces:
+        capture = trace.head.capture
+        window = window_text(capture.from_ns, capture.to_ns)
+        _line(f"trace {trace.head.number} of {window}: {', '.join(sorted(capture.kinds))}", out)
+        for text in trace.missing:
+            _line(f"  incomplete: {text}", out)
 
 
 def _remarks(remarks: Remarks, out: Console) -> None:

@@ -16,6 +16,7 @@ from orchestrator.decode.trace import stream
 from orchestrator.decode.trace.endpoints import Endpoints, channels_of
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.reports import trace_records as records
+from orchestrator.protocol.reports.facts import CapturedFrames
 from orchestrator.recording import trace_ranges
 from orchestrator.recording.trace import (
     ACKS_DTYPE,
@@ -23,13 +24,20 @@ from orchestrator.recording.trace import (
     ENDS_DTYPE,
     EVENTS_DTYPE,
     FRAMES_DTYPE,
+    HOSTS_DTYPE,
     LINKS_DTYPE,
     Capture,
     Trace,
 )
 
 
-def trace(output: OutputFolder, spec: RunSpec, capture: Capture, origin_ns: int) -> Trace:
+def trace(
+    output: OutputFolder,
+    spec: RunSpec,
+    capture: Capture,
+    origin_ns: int,
+    captured: Sequence[CapturedFrames] = (),
+) -> Trace:
     """Return the trace that the test bed of a run has written.
 
     Args:
@@ -37,6 +45,7 @@ def trace(output: OutputFolder, spec: RunSpec, capture: Capture, origin_ns: int)
         spec: the run.
         capture: what was asked for.
         origin_ns: when traffic started, by the bed's monotonic clock.
+        captured: what came to the captures of hosts, on a real machine.
 
     Raises:
         BedError: it is missing, or not what the kernel's module writes.
@@ -58,11 +67,23 @@ def trace(output: OutputFolder, spec: RunSpec, capture: Capture, origin_ns: int)
         name: table if name == "ends" else table[np.argsort(table["time_ns"], kind="stable")]
         for name, table in tables.items()
     }
+    ordered["hosts"] = _hosts(captured, spec)
     made = Trace(capture, ordered, frame_bytes, _full_ns(rows[records.FULL], capture, origin_ns))
     flows, links, hosts = len(spec.flows), len(spec.network.links), len(spec.network.hosts)
     if wrong := trace_ranges.problem(made, flows, 2 * links, hosts):
         raise malformed(f"{records.FILE}: {wrong}")
     return made
+
+
+def _hosts(captured: Sequence[CapturedFrames], spec: RunSpec) -> npt.NDArray[np.void]:
+    known = list(spec.network.hosts)
+    if any(one["host"] not in known for one in captured):
+        raise malformed("the fact captures is of a host that the run has not")
+    rows = [
+        (known.index(one["host"]), one["from_ns"], one["to_ns"], one["seen"], one["lost"])
+        for one in captured
+    ]
+    return np.array(rows, HOSTS_DTYPE)
 
 
 def _full_ns(rows: npt.NDArray[np.void], capture: Capture, origin_ns: int) -> int | None:

@@ -258,6 +258,26 @@ class Checksums(TypedDict):
     errors: dict[str, int]
 
 
+class CapturedFrames(TypedDict):
+    """What came to the capture of a host while it was open."""
+
+    host: str
+    from_ns: int
+    """When it was open, since the start of traffic: a part of the window that was asked for."""
+    to_ns: int
+    seen: int
+    """Frames that came, also shortly before and after the window."""
+    lost: int
+    """Those of them for which the buffer had no room."""
+
+
+class Captures(TypedDict):
+    """Captures of frames at the hosts of a real machine; only a run with a capture has them."""
+
+    fact: str
+    hosts: list[CapturedFrames]
+
+
 class Congestion(TypedDict):
     """The congestion control of a flow's sender in the kernel."""
 
@@ -380,6 +400,7 @@ FACTS: Mapping[str, Any] = {
     "counters": Counters,
     "interfaces": Interfaces,
     "packets": Packets,
+    "captures": Captures,
     "host_state": HostState,
     "softnet": Softnet,
     "timeline": Timeline,

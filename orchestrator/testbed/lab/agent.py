@@ -38,6 +38,7 @@ from orchestrator.testbed.lab.undo_log import UndoLog, undo_all
 from orchestrator.testbed.network import readback
 from orchestrator.testbed.sampling.host_load import LoadMonitor
 from orchestrator.testbed.sampling.records import Records
+from orchestrator.testbed.sampling.trace import Trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import Any
 
-    from orchestrator.protocol.specification import AgentSpec, CaptureSpec
+    from orchestrator.protocol.specification import AgentSpec
     from orchestrator.testbed.bed import LoadWatch
 
     Commands = queue.SimpleQueue[dict[str, Any]]
@@ -246,7 +247,6 @@ class _LabHost:
         self._host: dict[str, object] = {"node": spec["name"]}
         self._bed: LabBed
         self.load: LoadWatch = _LabLoad(monitor, self._host)
-        self.capture: CaptureSpec | None = None  # which only a guest has
 
     def build(self) -> LabBed:
         """Set what the run needs of this host, and return the bed."""
@@ -292,6 +292,10 @@ class _LabHost:
     def sysctls(self) -> Mapping[str, object]:
         """Return the sysctls of this host."""
         return {"values": {name: read_sysctl(name) for name in readback.SYSCTLS_THAT_MATTER}}
+
+    def trace(self) -> Trace:
+        """Return what traces nothing."""
+        return Trace(None)
 
     def await_origin_ns(self) -> int:
         """Wait for the controller's command to start; return when traffic starts."""

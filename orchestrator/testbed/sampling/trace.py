@@ -19,6 +19,14 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 _READ_BYTES = 1 << 20
 
 
+class CapturedHost:
+    """A host: its name, the bytes of its IPv4 address, its namespace and its interface."""
+
+    def __init__(self, name: str, address: bytes, namespace_fd: int, interface: str) -> None:
+        self.name, self.address = name, address
+        self.namespace_fd, self.interface = namespace_fd, interface
+
+
 class Trace:
     """The trace of one run; None of its methods does anything without a capture."""
 

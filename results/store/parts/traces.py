@@ -37,6 +37,9 @@ VERSION = 1
 FRAME_BYTES = "frame_bytes"
 """The name under which the bytes of frames are stored."""
 
+_LATER = "hosts"
+"""The table that the first traces of this version have not."""
+
 _HEAD = (
     "number, traced_utc, version, from_ns, to_ns, kinds, limit_bytes, snap_bytes, flows, links, "
     "full_ns, sha256"
@@ -123,7 +126,9 @@ def read(
             f"run {run_id}: trace {number} has version {version}, and this program reads version "
             f"{VERSION}\n  fix: make another one with `orchestrator zoom`"
         )
-    wanted = names or (*TABLES, FRAME_BYTES)
+    wanted = [
+        name for name in names or (*TABLES, FRAME_BYTES) if name in head.rows or name != _LATER
+    ]
     most_bytes = _MOST_GROWTH * head.capture.limit_bytes
     try:
         contents = {
@@ -131,6 +136,8 @@ def read(
         }
         frame_bytes = contents.pop(FRAME_BYTES, (0, b""))[1]
         tables = {name: _table(name, *content) for name, content in contents.items()}
+        if _LATER not in head.rows:
+            tables[_LATER] = np.empty(0, TABLES[_LATER])
     except ValueError as error:
         raise _damaged(run_id, f"trace_tables: {error}") from error
     return Trace(head.capture, tables, frame_bytes, head.full_ns)
@@ -198,7 +205,7 @@ def _sizes(
         (run, number),
     ).fetchall()
     sizes = {name: (rows, size) for name, rows, size in found}
-    if version == VERSION and sizes.keys() != {*TABLES, FRAME_BYTES}:
+    if version == VERSION and sizes.keys() | {_LATER} != {*TABLES, FRAME_BYTES}:
         raise _damaged(run_id, f"trace_tables: number {number!r:.20} has not the tables of a trace")
     return sizes
 

@@ -16,9 +16,9 @@ from orchestrator.errors import StoreError
 from orchestrator.protocol.reports import trace_records as records
 from orchestrator.recording.trace import Trace
 from orchestrator.units import shown
+from results.runs.captures import host_names
 from results.store.parts.traces import FRAME_BYTES
 from results.store.stored import StoredRun
-from results.traces.columns import host_names
 from results.traces.pictures.segments import Segments, in_frames, in_links
 from results.traces.view import Rows, chosen
 

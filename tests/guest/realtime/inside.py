@@ -34,6 +34,9 @@ PARAMETER = Path("/sys/module/tcp_logwestwood/parameters/alpha_max")
 LENGTH = ("duration=10s", "warmup=4s")
 SHORT = ("duration=3s", "warmup=1s", "start_jitter=0ms")
 LONG = ("duration=300s",)
+CAPTURED = "capture={window: 4s..6s, trace: [packets], limit: 64MiB}"
+CUT = "capture={trace: [packets], limit: 1MiB, snap: 9216B}"
+"""Buffers with room for 28 frames of each host."""
 TUNED = "flows.westwood.congestion={name: logwestwood, parameters: {alpha_max: 64}}"
 LISTED = (
     "topology.bottleneck.loss="
@@ -106,7 +109,7 @@ def quickstart(folder: Path) -> dict[str, Any]:
     """The command itself."""
     words = [PROGRAM, "run", str(QUICKSTART), "--backend", "local", "--json"]
     words += ["--db", str(folder / "runs.db")]
-    for override in LENGTH:
+    for override in (*LENGTH, CAPTURED):
         words += ["--set", override]
     ended = subprocess.run(words, capture_output=True, text=True, check=False)
     found = {"status": ended.returncode, "said": ended.stderr}
@@ -132,7 +135,7 @@ def busy(folder: Path) -> dict[str, Any]:
         seen["parameter"] = PARAMETER.read_text()
         loops.append(subprocess.Popen([sys.executable, "-c", "while True: pass"]))
 
-    run_plan(planned(*SHORT, TUNED, LISTED), RunOptions(db, local.Local()), Watch(meanwhile))
+    run_plan(planned(*SHORT, TUNED, LISTED, CUT), RunOptions(db, local.Local()), Watch(meanwhile))
     (loop,) = loops
     loop.kill()
     loop.wait()
@@ -141,6 +144,22 @@ def busy(folder: Path) -> dict[str, Any]:
         "parameter before": before,
         "parameter after": PARAMETER.read_text(),
         "document": document(db),
+        "captured": captured(db),
+    }
+
+
+def captured(db: Path) -> dict[str, Any]:
+    """Return what a run's captures say of each host, and how many frames of it are stored."""
+    with Store.open_read_only(db) as store:
+        (row,) = store.list_runs()
+        shown = subprocess.run(
+            [PROGRAM, "show", row.id, "--db", str(db)], capture_output=True, text=True, check=True
+        ).stdout
+        tables = store.trace(row.id, 1).tables
+    return {
+        "shown": shown,
+        "hosts": tables["hosts"][["seen", "lost"]].tolist(),
+        "kept": [int((tables["frames"]["host"] == host).sum()) for host in tables["hosts"]["host"]],
     }
 
 

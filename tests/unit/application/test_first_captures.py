@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.backends.contract import Backend
 from orchestrator.backends.lab import Lab
+from orchestrator.backends.local import Local
 from orchestrator.errors import UsageError
 from orchestrator.execution.runner import RunOptions, run_plan
 from orchestrator.planning.plan import plan
@@ -103,20 +105,40 @@ def test_a_trace_over_its_limit_fails_its_run_and_no_other(fake: FakeRunner) -> 
         assert [row.status for row in store.list_runs()] == ["failed", "ok"]
 
 
+class Silent:
+    """Hears of no progress."""
+
+    def progress(self, _progress: object) -> None:
+        """Say nothing."""
+
+
+FIXES = "  fix: leave out `capture` (--set capture=null), or give --backend guest"
+
+
+@pytest.mark.parametrize(
+    ("backend", "capture", "said"),
+    [
+        (Lab(), "{}", f"--backend lab: capture is not possible with it\n{FIXES}"),
+        (
+            Lab(),
+            "{trace: [packets]}",
+            f"--backend lab: capture is not possible with it\n{FIXES} or local",
+        ),
+        (
+            Local(),
+            "{trace: [packets, tcp, acks]}",
+            "--backend local: it captures no acks and no tcp, only packets\n"
+            "  fix: give `capture.trace: [packets]`, or leave out `capture` (--set capture=null), "
+            "or give --backend guest",
+        ),
+    ],
+)
 def test_back_ends_that_cannot_make_a_trace_say_so_before_anything_runs(
-    fake: FakeRunner, tmp_path: Path
+    fake: FakeRunner, tmp_path: Path, backend: Backend, capture: str, said: str
 ) -> None:
-    planned = plan(load(Path("pair.yaml"), ["capture={}"]))
+    planned = plan(load(Path("pair.yaml"), [f"capture={capture}"]))
     db = tmp_path / "other.db"
-
-    class Silent:
-        def progress(self, _progress: object) -> None:
-            """Say nothing."""
-
-    with pytest.raises(UsageError) as lab:
-        run_plan(planned, RunOptions(db, Lab()), Silent())
-    assert str(lab.value) == (
-        "--backend lab: capture is not possible with it\n"
-        "  fix: leave out `capture` (--set capture=null), or give --backend guest"
-    )
+    with pytest.raises(UsageError) as refused:
+        run_plan(planned, RunOptions(db, backend), Silent())
+    assert str(refused.value) == said
     assert not db.exists()

@@ -137,7 +137,7 @@ def test_the_crate_of_a_run_has_its_traces(tmp_path: Path, monkeypatch: pytest.M
     done = export(run.id, "-o", "crate")
     assert done.exit_code == 0, done.stderr
     entities = require_valid(Path("crate"))
-    tables = ["acks", "drops", "ends", "events", "frames", "links"]
+    tables = ["acks", "drops", "ends", "events", "frames", "hosts", "links"]
     assert sorted(path.name for path in Path("crate/samples").glob("trace-*")) == sorted(
         ["trace-1.pcapng", *(f"trace-{number}.{name}.parquet" for number in (1, 2)
                              for name in tables)]

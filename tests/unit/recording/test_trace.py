@@ -25,10 +25,10 @@ def test_without_flows_and_channels_all_is_selected() -> None:
 def test_flows_select_rows_of_them_and_of_their_ends() -> None:
     whole = traces.small()
     assert kept(whole, {0}, set()) == {
-        "ends": 2, "acks": 1, "events": 2, "links": 1, "drops": 1, "frames": 1,
+        "ends": 2, "acks": 1, "events": 2, "links": 1, "drops": 1, "frames": 1, "hosts": 2,
     }  # fmt: skip
     assert kept(whole, {0, 5}, set()) == kept(whole, {0}, set())
-    assert kept(whole, {5}, set()) == dict.fromkeys(whole.tables, 0)
+    assert kept(whole, {5}, set()) == dict.fromkeys(whole.tables, 0) | {"hosts": 2}
     found = selected(whole, frozenset({0}), frozenset())
     assert found.tables["ends"]["end"].tolist() == [1, 2]
     assert found.tables["acks"]["end"].tolist() == [1]
@@ -82,6 +82,12 @@ def test_values_that_no_trace_can_have_are_named() -> None:
         ("frames", "frame_bytes", 1, "frames has a row with more bytes than the frame"),
         ("frames", "channel", 0, "frames has a row that is at a host and at a queue"),
         ("acks", "time_ns", traces.CAPTURE.from_ns + 6, "acks is not in the order of time"),
+        ("hosts", "host", 1, "hosts has a row of an unknown host"),
+        ("hosts", "host", -1, "hosts has a row of an unknown host"),
+        ("hosts", "host", 2**24, "hosts has a row of an unknown host"),
+        ("hosts", "lost", 1001, "a host lost more frames than came"),
+        ("hosts", "from_ns", -1, "hosts has a row outside the window that was asked for"),
+        ("hosts", "to_ns", 2**62, "hosts has a row outside the window that was asked for"),
         ("acks", "time_ns", -1, "acks has a row outside the window that was asked for"),
     ):
         rows = whole.tables[table].copy()

@@ -146,14 +146,16 @@ def test_parquet_is_written_in_groups(
 
 def test_parquet_has_the_tables_of_a_trace_that_is_named(run: StoredRun, tmp_path: Path) -> None:
     made = export(run, "parquet", tmp_path / "out.parquet", choice=TraceChoice(2))
-    names = ["ends", "acks", "events", "links", "drops", "frames"]
+    names = ["ends", "acks", "events", "links", "drops", "frames", "hosts"]
     assert [path.name for path in made] == [f"out.{name}.parquet" for name in names]
     acks = duckdb.read_parquet(str(made[1])).to_df().iloc[0]
     assert (acks["time_ns"], acks["flow_name"], acks["cwnd_segments"]) == (5, "a", 10)
     assert acks["info"] == ""
     counters = duckdb.read_parquet(str(made[2])).select("time_ns, name, value, event").fetchall()
     assert counters == [(7, "TCPFullUndo", 1, "counter")] * 2
-    (_ends, *_, frames) = export(run, "parquet", tmp_path / "1.parquet", choice=TraceChoice(1))
+    (_ends, *_, frames, _hosts) = export(
+        run, "parquet", tmp_path / "1.parquet", choice=TraceChoice(1)
+    )
     seen = duckdb.read_parquet(str(frames)).select("host_name, channel_name, step_name").fetchall()
     assert len(seen) == len(DROPS)
     assert seen[0] == ("s", "", "sent")

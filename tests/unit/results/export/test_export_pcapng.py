@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
@@ -15,6 +16,7 @@ from orchestrator import __version__
 from orchestrator.cli import commands
 from orchestrator.errors import StoreError, UsageError
 from orchestrator.protocol.reports.trace_records import BEGUN, ENQUEUED, REFUSED
+from orchestrator.recording.trace import HOSTS_DTYPE
 from results.export import export
 from results.records.links import LinkSummary
 from results.store.store import Store
@@ -59,6 +61,8 @@ class Capture:
     section: dict[int, bytes] = field(default_factory=dict)
     interfaces: list[dict[int, bytes]] = field(default_factory=list)
     packets: list[Packet] = field(default_factory=list)
+    statistics: list[tuple[int, ...]] = field(default_factory=list)
+    """(interface, time, packets that came, packets that were lost) of each."""
 
     def seen(self) -> list[tuple[int, str]]:
         return [(packet.number, "|".join(packet.comments)) for packet in self.packets]
@@ -92,6 +96,11 @@ def read(path: Path) -> Capture:
             link_type, _reserved, snap_bytes = struct.unpack_from("<HHI", body)
             assert (link_type, snap_bytes) == (1, 116)
             found.interfaces.append(dict(options(body[8:])))
+        elif kind == 5:
+            number, high, low = struct.unpack_from("<III", body)
+            counts = [struct.unpack("<Q", value)[0] for _code, value in options(body[12:])]
+            assert [code for code, _value in options(body[12:])] == [4, 5]
+            found.statistics.append((number, high << 32 | low, *counts))
         else:
             assert kind == 6
             number, high, low, captured, original = struct.unpack_from("<IIIII", body)
@@ -358,6 +367,26 @@ def test_the_command_writes_it(store: Store, tmp_path: Path) -> None:
     assert asked.exit_code == 2
     assert asked.stderr.startswith("error: --at: name the place where the frames were seen\n")
     assert read(path).seen() == [(1, "")]
+
+
+LOSSY = np.array([(0, 0, 10**10, 100, 7), (1, 5, 10**10, 50, 0)], HOSTS_DTYPE)
+"""s lost some frames, and the capture of d began too late."""
+
+
+def test_what_captures_lost_is_in_the_file_and_told(store: Store, tmp_path: Path) -> None:
+    captured = trace([sent(1000, 1), received(8000, 1)])
+    captured.tables["hosts"] = LOSSY
+    run = run_with(store, captured)
+    assert exported(run, "all").statistics == [(0, 10**10, 100, 7), (1, 10**10, 50, 0)]
+    assert exported(run, "d").statistics == [(0, 10**10, 50, 0)]
+    said = orchestrator(tmp_path, "--at", "s", "-o", str(tmp_path / "out2.pcapng")).stderr
+    lost = "s lost 7 of 100 frames, for which its buffer had no room"
+    late = "d was captured in 0.000000005s..10s only"
+    assert said == f"incomplete: {lost}\nincomplete: {late}\n"
+    shown = CliRunner().invoke(commands, ["show", "last", "--db", str(tmp_path / "runs.db")])
+    assert (
+        f"trace 1 of 0s..10s: packets\n  incomplete: {lost}\n  incomplete: {late}\n"
+    ) in shown.stdout
 
 
 FOR_FORMATS = {

@@ -244,6 +244,18 @@ def test_lost_and_moved_rows_are_found(path: Path, statement: str, why: str) -> 
     assert why in said.stdout
 
 
+def test_a_trace_of_before_there_were_captures_at_hosts_is_read(path: Path) -> None:
+    change(path, "DELETE FROM trace_tables WHERE name = 'hosts'")
+    (first, _second) = ids_of(path)
+    with Store.open_read_only(path) as store:
+        trace = store.trace(first, 1)
+        only = store.trace(first, 1, ("hosts",))
+        assert "hosts" not in store.traces(first)[0].rows
+    assert integrity.examine(path).ok
+    assert len(trace.tables["hosts"]) == len(only.tables["hosts"]) == 0
+    assert len(trace.tables["acks"]) == 2
+
+
 def test_the_doctor_examines_each_trace(path: Path) -> None:
     change(path, "UPDATE trace_tables SET content = x'00' WHERE name = 'links'")
     problems = integrity.examine(path).problems
