@@ -91,7 +91,7 @@ def test_where_a_trace_is_missing_there_is_the_command(page: Page, stored: Store
     )
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.long), "dark"])
 def test_axe_finds_nothing(page: Page, stored: Stored, scheme: str) -> None:
     address, ids = stored
     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
