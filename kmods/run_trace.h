@@ -13,6 +13,7 @@
 #ifndef RUN_TRACE_H
 #define RUN_TRACE_H
 
+#include <linux/ip.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <linux/timer.h>
@@ -51,6 +52,7 @@ void run_trace_napi_poll(void *data, struct napi_struct *napi, int work, int bud
 void run_trace_timer_entry(void *data, struct timer_list *timer, unsigned long base);
 void run_trace_timer_exit(void *data, struct timer_list *timer);
 void run_trace_tcp_sends(struct sock *sk, u64 now_ns);
+void run_trace_tcp_receives(const struct sk_buff *skb, const struct iphdr *ip, u64 now_ns);
 void run_trace_tcp_end(void);
 
 #endif /* RUN_TRACE_H */

@@ -17,6 +17,7 @@
 static DEFINE_RAW_SPINLOCK(run_trace_tcp_lock);
 static DEFINE_HASHTABLE(run_trace_ends, 8);
 static DEFINE_HASHTABLE(run_trace_hosts, 6);
+static LIST_HEAD(run_trace_closing);
 static u32 run_trace_last_number;
 
 /* Keep other CPUs and interrupts from what is known of connections; return the flags. */
@@ -71,6 +72,37 @@ struct run_trace_end *run_trace_known_end(const struct sock *sk)
 	return NULL;
 }
 
+/*
+ * Return the end for which a segment is, if one side of its connection has closed it. The kernel
+ * has a tracepoint for segments of established connections only.
+ */
+struct run_trace_end *run_trace_closing_end(const struct net *net, const struct iphdr *ip,
+					    const struct tcphdr *tcp)
+{
+	const struct inet_sock *inet;
+	struct run_trace_end *end;
+
+	list_for_each_entry(end, &run_trace_closing, closing) {
+		inet = inet_sk(end->sk);
+		if (end->host->net == net &&
+		    inet->inet_daddr == ip->saddr && inet->inet_saddr == ip->daddr &&
+		    inet->inet_dport == tcp->source && inet->inet_sport == tcp->dest)
+			return end;
+	}
+	return NULL;
+}
+
+/* Note the state in which an end is: whether one side has closed the connection. */
+void run_trace_note_state(struct run_trace_end *end, int state)
+{
+	const int closing = TCPF_FIN_WAIT1 | TCPF_FIN_WAIT2 | TCPF_CLOSING | TCPF_CLOSE_WAIT |
+			    TCPF_LAST_ACK;
+
+	list_del_init(&end->closing);
+	if ((1 << state) & closing)
+		list_add(&end->closing, &run_trace_closing);
+}
+
 static bool run_trace_is_ipv4(const struct sock *sk)
 {
 #if IS_ENABLED(CONFIG_IPV6)
@@ -112,12 +144,14 @@ struct run_trace_end *run_trace_end_of(struct sock *sk, u64 now_ns)
 		return NULL;
 	}
 	INIT_LIST_HEAD(&end->open);
+	INIT_LIST_HEAD(&end->closing);
 	end->sk = sk;
 	end->host = host;
 	end->host->ends++;
 	end->number = ++run_trace_last_number;
 	end->cwnd = tcp_snd_cwnd(tcp_sk(sk));
 	hash_add(run_trace_ends, &end->node, (unsigned long)sk);
+	run_trace_note_state(end, sk->sk_state);
 	run_trace_tell_end(end, now_ns);
 	return end;
 }
@@ -127,6 +161,7 @@ void run_trace_forget_end(struct run_trace_end *end)
 	end->host->ends--;
 	run_trace_put_host(end->host);
 	hash_del(&end->node);
+	list_del(&end->closing);
 	kfree(end);
 }
 

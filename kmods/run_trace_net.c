@@ -129,12 +129,16 @@ void run_trace_receive(void *data, struct sk_buff *skb)
 	struct iphdr buffer;
 	int offset;
 
-	if (skb->pkt_type != PACKET_HOST || !run_trace_wants(RUN_TRACE_PACKETS, now_ns))
+	if (skb->pkt_type != PACKET_HOST)
 		return;
 	/* The header of the link has been pulled if there is one, IP's has not been looked at. */
 	offset = skb_mac_header_was_set(skb) ? skb_mac_offset(skb) : 0;
 	if (skb->protocol == htons(ETH_P_IP))
 		ip = run_trace_ip(skb, 0, &buffer);
+	if (ip && run_trace_wants(RUN_TRACE_ACKS | RUN_TRACE_TCP, now_ns))
+		run_trace_tcp_receives(skb, ip, now_ns);
+	if (!run_trace_wants(RUN_TRACE_PACKETS, now_ns))
+		return;
 	run_trace_add_frame(skb, skb->dev->ifindex, RUN_TRACE_RECEIVED, now_ns, offset,
 			    ip ? ip->daddr : 0);
 }

@@ -107,6 +107,8 @@ void run_trace_sock_set_state(void *data, const struct sock *sk, const int oldst
 		record->value = newstate;
 		record->before = oldstate;
 	}
+	if (end)
+		run_trace_note_state(end, newstate);
 	run_trace_unlock(flags);
 }
 
@@ -192,6 +194,37 @@ void run_trace_tcp_sends(struct sock *sk, u64 now_ns)
 			record->before = end->cwnd;
 		}
 		end->cwnd = cwnd;
+	}
+	run_trace_unlock(flags);
+}
+
+/*
+ * A segment comes to a host. In a connection that one side has closed, it is the begin of work: TCP
+ * handles it next, on this CPU, unless a process has the socket.
+ */
+void run_trace_tcp_receives(const struct sk_buff *skb, const struct iphdr *ip, u64 now_ns)
+{
+	const struct tcphdr *tcp;
+	struct run_trace_end *end;
+	struct tcphdr buffer;
+	unsigned long flags;
+	u32 bytes;
+
+	if (ip->protocol != IPPROTO_TCP || ip->frag_off & htons(IP_OFFSET | IP_MF))
+		return;
+	tcp = skb_header_pointer(skb, ip->ihl * 4, sizeof(buffer), &buffer);
+	if (!tcp)
+		return;
+	flags = run_trace_lock();
+	end = run_trace_closing_end(dev_net(skb->dev), ip, tcp);
+	if (end && !sock_owned_by_user_nocheck(end->sk))
+		run_trace_turn_to(NULL);
+	if (end && !sock_owned_by_user_nocheck(end->sk) && !run_trace_has_work(end)) {
+		run_trace_begin_work(end, RUN_TRACE_BY_SEGMENT, now_ns);
+		bytes = ntohs(ip->tot_len) - (ip->ihl + tcp->doff) * 4;
+		end->work.seq = ntohl(tcp->seq);
+		end->work.end_seq = end->work.seq + bytes + tcp->syn + tcp->fin;
+		end->work.ack_seq = ntohl(tcp->ack_seq);
 	}
 	run_trace_unlock(flags);
 }

@@ -9,7 +9,9 @@
 #ifndef RUN_TRACE_TCP_H
 #define RUN_TRACE_TCP_H
 
+#include <linux/ip.h>
 #include <linux/list.h>
+#include <linux/tcp.h>
 #include <net/sock.h>
 
 #include "run_trace.h"
@@ -34,6 +36,7 @@ struct run_trace_work {
 struct run_trace_end {			/* of a connection */
 	struct hlist_node node;
 	struct list_head open;		/* in the list of ends with work, else empty */
+	struct list_head closing;	/* in the list of ends that are closed, else empty */
 	struct sock *sk;
 	struct run_trace_host *host;
 	struct run_trace_work work;
@@ -46,6 +49,9 @@ unsigned long run_trace_lock(void);
 void run_trace_unlock(unsigned long flags);
 struct run_trace_end *run_trace_known_end(const struct sock *sk);
 struct run_trace_end *run_trace_end_of(struct sock *sk, u64 now_ns);
+struct run_trace_end *run_trace_closing_end(const struct net *net, const struct iphdr *ip,
+					    const struct tcphdr *tcp);
+void run_trace_note_state(struct run_trace_end *end, int state);
 void run_trace_forget_end(struct run_trace_end *end);
 void run_trace_forget_ends(void);
 struct run_trace_event *run_trace_new_event(const struct run_trace_end *end, u8 what, u64 now_ns);

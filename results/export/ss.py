@@ -79,25 +79,18 @@ def _blocks(trace: Trace, ends: Sequence[int]) -> Iterator[str]:
 def _states(trace: Trace, rows: Any) -> list[str]:
     """Return the TCP state of the end of each row.
 
-    The kernel calls a segment's tracepoint in the state ESTABLISHED alone. So an end without
-    changes before is in that state at each segment, and was before.
+    Before the first change in the trace it is the one that this change leaves. An end without any
+    is taken for established.
     """
     events = trace.tables["events"]
     changes = events[events["what"] == records.TCP_STATE]
-    by_end = {end: changes[changes["end"] == end] for end in np.unique(rows["end"]).tolist()}
-    made = [_NOT_KNOWN] * len(rows)
-    later: dict[int, str] = {}
-    for at in reversed(range(len(rows))):
-        end = int(rows["end"][at])
-        own = by_end[end]
-        before = own[own["time_ns"] <= rows["time_ns"][at]]
-        if len(before):
-            made[at] = _STATES[min(int(before["value"][-1]), len(_STATES)) % len(_STATES)]
-        elif rows["by"][at] == records.BY_SEGMENT:
-            made[at] = later[end] = _STATES[_ESTABLISHED]
-        else:
-            made[at] = later.get(end, _NOT_KNOWN)
-    return made
+    made = np.full(len(rows), _ESTABLISHED)
+    for end in np.unique(rows["end"]).tolist():
+        own, mask = changes[changes["end"] == end], rows["end"] == end
+        if len(own):
+            after = np.concatenate([own["before"][:1], own["value"]])
+            made[mask] = after[np.searchsorted(own["time_ns"], rows["time_ns"][mask], "right")]
+    return [_STATES[number if number < len(_STATES) else 0] for number in made.tolist()]
 
 
 def fields(congestion: str, row: Mapping[str, Any]) -> Iterator[str]:

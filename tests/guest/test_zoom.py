@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from orchestrator.protocol.reports import trace_records as records
 from orchestrator.recording.trace import Trace
 from results.store.store import Store
 from results.store.stored import StoredRun
+from results.traces.causes import what_happened
 from results.traces.columns import channel_names
 from results.traces.pictures.occupancy import occupancy
 from results.traces.pictures.time_sequence import time_sequence
@@ -145,3 +147,61 @@ def key(rows: npt.NDArray[Any], step: int) -> list[tuple[int, ...]]:
     chosen = rows[rows["step"] == step]
     names = ("source_address", "source_port", "ip_id", "seq", "ack_seq")
     return list(zip(*(chosen[name].tolist() for name in names), strict=True))
+
+
+CLOSING = """\
+version: 1
+name: closing
+description: Senders that have closed their connections long before all has arrived.
+seed: 5
+duration: 3s
+warmup: 1s
+topology:
+  kind: dumbbell
+  bottleneck: {rate: 10mbit, delay: 20ms, queue: {limit: 20p}}
+  access: {rate: 100mbit, delay: 5ms}
+  groups: [{name: a, hosts: 3}]
+flows:
+  - {name: transfers, group: a, congestion: reno, traffic: {kind: transfers, size: {mean: 200kB}}}
+  - {name: asked, group: a, traffic: {kind: request-response}}
+  - {name: stopped, group: a, congestion: cubic, stop: 1s}
+capture: {trace: [packets, acks, tcp, drops]}
+"""
+
+
+def test_each_ack_has_a_state_also_after_the_sender_has_closed(tmp_path: Path) -> None:
+    file, db = tmp_path / "closing.yaml", tmp_path / "runs.db"
+    file.write_text(CLOSING)
+    made = orchestrator("run", str(file), "--db", str(db), "--json")
+    assert made.exit_code in (0, 3), made.stderr
+    with Store.open_read_only(db) as store:
+        run = store.load("last")
+        trace = store.trace(run.id, 1)
+        view = TraceView(run, trace)
+        kinds = {moment.kind for flow in range(3) for moment in what_happened(view, flow)}
+    assert "fast recovery" in kinds
+    assert "idle restart" not in kinds
+    closed = 0
+    for end in trace.tables["ends"][trace.tables["ends"]["is_sender"] == 1]:
+        states = trace.tables["acks"][trace.tables["acks"]["end"] == end["end"]]
+        by_segment = states["time_ns"][states["by"] == records.BY_SEGMENT]
+        arrived = set(arrivals(trace, int(end["port"]), int(end["peer_port"])))
+        # Before it has sent anything, an end has no states.
+        assert {at for at in arrived if at >= by_segment[0]} == set(by_segment.tolist()), end
+        events = trace.tables["events"][trace.tables["events"]["end"] == end["end"]]
+        closes = events["time_ns"][(events["what"] == records.TCP_STATE) & (events["value"] == 4)]
+        closed += int((by_segment > closes[0]).sum()) if len(closes) else 0
+    assert closed > 500
+
+
+def arrivals(trace: Trace, port: int, peer_port: int) -> list[int]:
+    """Return when segments came to an end, without those of the handshake and resets."""
+    syn_or_reset, ports, flags = 0x06, 14 + 20, 14 + 20 + 13
+    found = []
+    for frame in trace.tables["frames"][trace.tables["frames"]["step"] == records.RECEIVED]:
+        content = trace.frame_bytes[int(frame["offset"]) :][: int(frame["captured_bytes"])]
+        if frame["flow"] < 0 or content[23] != 6 or content[flags] & syn_or_reset:
+            continue
+        if struct.unpack_from(">HH", content, ports) == (peer_port, port):
+            found.append(int(frame["time_ns"]))
+    return found

@@ -217,7 +217,7 @@ def test_states_of_tcp_are_those_that_were_traced(store: Store) -> None:
     states = [line.split()[0] for line in text(run, "ss", "s").splitlines()[1::3]]
     assert states == ["ESTAB", "ESTAB", "CLOSE-WAIT", "LAST-ACK"]
     alone = run_with(store, sender_trace([acked(1, by=records.BY_TIMER)]))
-    assert text(alone, "ss", "s").splitlines()[1].startswith("- - - 10.0.0.1:40000")
+    assert text(alone, "ss", "s").splitlines()[1].startswith("ESTAB - - 10.0.0.1:40000")
 
 
 def test_ss_prints_the_same_of_a_live_connection() -> None:
