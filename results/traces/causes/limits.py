@@ -9,7 +9,7 @@ import numpy as np
 from orchestrator.protocol.reports import trace_records as records
 from results.traces.moments import Moment
 from results.traces.names import LIMITS
-from results.traces.view import TraceView
+from results.traces.view import Rows, TraceView
 
 _RECEIVE_WINDOW, _SEND_BUFFER = 2, 3
 _ESTABLISHED = 1
@@ -52,14 +52,14 @@ def _limited(view: TraceView, flow: int, end: int) -> Iterator[Moment]:
 
 
 def _restarts(view: TraceView, flow: int, end: int) -> Iterator[Moment]:
-    events = view.events(end)
+    events, states = view.events(end), view.states(end)
     # As it is established, the kernel begins a connection's window anew.
     is_begin = (events["what"] == records.TCP_STATE) & (events["value"] == _ESTABLISHED)
     begins_ns = set(events["time_ns"][is_begin].tolist())
     for event in events:
         if int(event["what"]) != records.CWND or event["value"] >= event["before"]:
             continue
-        if int(event["time_ns"]) in begins_ns:
+        if int(event["time_ns"]) in begins_ns or _waits(states, int(event["time_ns"])):
             continue
         text = (
             f"{view.flows[flow]} sent again after a pause longer than its RTO: cwnd went from "
@@ -72,3 +72,9 @@ def _restarts(view: TraceView, flow: int, end: int) -> Iterator[Moment]:
         yield Moment(
             int(event["time_ns"]), flow, "idle restart", text, None, numbers, {"events": 1}
         )
+
+
+def _waits(states: Rows, time_ns: int) -> bool:
+    """Whether a sender had data in flight before a time. Such a sender does not pause."""
+    at = int(np.searchsorted(states["time_ns"], time_ns)) - 1
+    return at >= 0 and int(states["packets_out_segments"][at]) > 0

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from orchestrator.protocol.reports import trace_records as records
 from results.traces.moments import Moment
 from results.traces.view import Rows, TraceView, counter
@@ -23,6 +25,7 @@ class _Recovery:
     cwnd_segments: int
     how: str
     retransmissions: int = 0
+    rows: int = 0
     undone: bool = False
 
 
@@ -45,11 +48,12 @@ def _of_end(view: TraceView, flow: int, end: int) -> Iterator[Moment]:
             current = _Recovery(time_ns, before, _found_by(view, flow, counted))
             counted = ""
         elif current is not None and what == records.RETRANSMIT:
-            current.retransmissions += 1
+            current.retransmissions += segments(event, states)
+            current.rows += 1
         elif current is not None and name.endswith("Undo"):
             current.undone = True
         elif current is not None and what == records.CA_STATE:
-            yield _ended(view, flow, current, event)
+            yield _ended(view, flow, current, event, states)
             current = None
     if current is not None:
         yield _moment(view, flow, current, None, "it went on at the end of the trace", {})
@@ -71,15 +75,26 @@ def _cwnd_before(states: Rows, time_ns: int, otherwise: int) -> int:
     return int(earlier["cwnd_segments"][-1]) if len(earlier) else otherwise
 
 
-def _ended(view: TraceView, flow: int, recovery: _Recovery, event: Any) -> Moment:
-    cwnd, after = int(event["cwnd_segments"]), int(event["value"])
-    time_ns = int(event["time_ns"])
+def segments(event: Any, states: Rows) -> int:
+    """Return how many segments a retransmission was of: the kernel may send several at a time."""
+    at = max(int(np.searchsorted(states["time_ns"], event["time_ns"])) - 1, 0)
+    mss_bytes = int(states["mss_bytes"][at]) if len(states) else 0
+    length = (int(event["end_seq"]) - int(event["seq"])) % 2**32
+    return max(-(-length // mss_bytes), 1) if mss_bytes else 1
+
+
+def _ended(view: TraceView, flow: int, recovery: _Recovery, event: Any, states: Rows) -> Moment:
+    time_ns, after = int(event["time_ns"]), int(event["value"])
+    # Some algorithms, such as Linux's Westwood, set both as the last step of the recovery's end.
+    later = states[states["time_ns"] >= time_ns]
+    last = later[0] if len(later) and int(later["time_ns"][0]) == time_ns else event
+    cwnd, ssthresh = int(last["cwnd_segments"]), int(last["ssthresh_segments"])
     took_ms = (time_ns - recovery.begin_ns) / 1e6
     how = "" if after == _OPEN else f" into {records.CA_STATES[after]}"
-    ssthresh = int(event["ssthresh_segments"])
     text = f"it took {took_ms:.3f} ms{how}, and cwnd went from {recovery.cwnd_segments} to {cwnd}"
     if not recovery.undone and recovery.cwnd_segments and ssthresh < 2**30:
-        text += f" (ssthresh {ssthresh}, {ssthresh / recovery.cwnd_segments:.2f} of it)"
+        ratio = ssthresh / recovery.cwnd_segments
+        text += f" (ssthresh {ssthresh}, {ratio:.2f} of the cwnd before)"
     return _moment(
         view, flow, recovery, time_ns, text,
         {"took_ms": took_ms, "cwnd_after_segments": cwnd, "ssthresh_segments": ssthresh},
@@ -109,5 +124,5 @@ def _moment(
             "retransmissions": recovery.retransmissions,
             **numbers,
         },
-        {"events": recovery.retransmissions + 1},
+        {"events": recovery.rows + 1},
     )

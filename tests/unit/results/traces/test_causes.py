@@ -109,6 +109,29 @@ def test_a_recovery_has_its_numbers(said: Any) -> None:
     }  # fmt: skip
 
 
+def test_a_recovery_ends_with_the_state_after_its_last_ack(said: Any) -> None:
+    states = [
+        {"time_ns": 9 * MS, "end": SENDER, "by": records.BY_SEGMENT, "cwnd_segments": 64,
+         "mss_bytes": 1000},
+        {"time_ns": 50 * MS, "end": SENDER, "by": records.BY_SEGMENT, "cwnd_segments": 41,
+         "ssthresh_segments": 41, "mss_bytes": 1000},
+    ]  # fmt: skip
+    (moment,) = said(
+        acks=states,
+        events=[
+            event(10 * MS, records.CA_STATE, value=3, cwnd_segments=64, ssthresh_segments=32),
+            event(10 * MS, records.RETRANSMIT, seq=2**32 - 500, end_seq=2500),
+            event(11 * MS, records.RETRANSMIT, seq=2500, end_seq=2501),
+            event(50 * MS, records.CA_STATE, value=0, before=3, cwnd_segments=32,
+                  ssthresh_segments=32),
+        ],
+    )  # fmt: skip
+    assert moment.numbers["retransmissions"] == 4, "one may be of several segments"
+    assert (moment.numbers["cwnd_after_segments"], moment.numbers["ssthresh_segments"]) == (41, 41)
+    assert moment.text.endswith("from 64 to 41 (ssthresh 41, 0.64 of the cwnd before)")
+    assert moment.evidence == {"events": 3}
+
+
 def test_a_recovery_at_the_end_of_a_trace_is_said_to_go_on(said: Any) -> None:
     (moment,) = said(events=[event(MS, records.CA_STATE, value=3, cwnd_segments=8)])
     assert moment.until_ns is None
@@ -153,6 +176,14 @@ def test_a_window_that_grows_by_itself_is_no_restart(said: Any) -> None:
     assert said(events=[event(MS, records.CWND, value=12, before=10)]) == []
     (moment,) = said(events=[event(MS, records.CWND, value=10, before=12)])
     assert moment.kind == "idle restart"
+
+
+@pytest.mark.parametrize("in_flight", [0, 1])
+def test_a_sender_with_data_in_flight_does_not_restart(said: Any, in_flight: int) -> None:
+    before = {"time_ns": MS, "end": SENDER, "by": records.BY_SEGMENT, "cwnd_segments": 12,
+              "packets_out_segments": in_flight}  # fmt: skip
+    found = said(acks=[before], events=[event(9 * MS, records.CWND, value=10, before=12)])
+    assert [moment.kind for moment in found] == ([] if in_flight else ["idle restart"])
 
 
 def test_a_window_that_begins_with_its_connection_is_no_restart(said: Any) -> None:
