@@ -44,5 +44,10 @@ def window_text(from_ns: int, to_ns: int) -> str:
 
 def seconds_text(time_ns: int) -> str:
     """Return a time in seconds as users write it, to the nanosecond."""
+    return f"{decimal_seconds(time_ns)}s"
+
+
+def decimal_seconds(time_ns: int) -> str:
+    """Return a time in seconds, to the nanosecond and without a unit, such as ``12.5``."""
     text = f"{Decimal(time_ns) / NS_PER_S:f}"
-    return f"{text.rstrip('0').rstrip('.') if '.' in text else text}s"
+    return text.rstrip("0").rstrip(".") if "." in text else text

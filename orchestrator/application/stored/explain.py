@@ -13,6 +13,7 @@ from orchestrator.errors import RunError, UsageError
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.trace import Capture
 from orchestrator.units import listed
+from orchestrator.windows import seconds_text
 from results.store.store import Store
 from results.traces.causes import what_happened
 from results.traces.comparing import difference
@@ -131,7 +132,9 @@ def _explain(request: ExplainRequest, settings: RunSettings, listener: Listener)
 def _around(at_ns: int, end_ns: int) -> tuple[int, int]:
     """Return the window around a moment; UsageError when it is after the run's end."""
     if not 0 <= at_ns <= end_ns:
-        raise UsageError(f"--at {at_ns / 1e9:g}s: the run goes from 0s to {end_ns / 1e9:g}s")
+        raise UsageError(
+            f"--at {seconds_text(at_ns)}: the run goes from 0s to {seconds_text(end_ns)}"
+        )
     return max(at_ns - AROUND_NS, 0), min(at_ns + AROUND_NS, end_ns)
 
 

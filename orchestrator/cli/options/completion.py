@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 
 from orchestrator.backends import MODULES
 from orchestrator.errors import OrchestratorError
+from orchestrator.windows import window_text
 from results.claims import claim_folders
 from results.claims.stated.loading import load_all
 from results.crate import crate_files
@@ -100,7 +101,7 @@ def places(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list
 
 def _about(head: TraceHead) -> str:
     """Return of what a trace is, in a few words."""
-    window = f"{head.capture.from_ns / 1e9:g}s..{head.capture.to_ns / 1e9:g}s"
+    window = window_text(head.capture.from_ns, head.capture.to_ns)
     return f"{', '.join(sorted(head.capture.kinds))} of {window}"
 
 

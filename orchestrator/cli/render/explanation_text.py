@@ -6,6 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from orchestrator.cli.render import terminal
+from orchestrator.windows import decimal_seconds
 from results.wording.quantities import number, plural, size
 
 if TYPE_CHECKING:
@@ -26,10 +27,8 @@ def show(explanation: Explanation, most: int) -> None:
 
 
 def _show_run(explanation: Explanation, most: int) -> None:
-    start, end = (time_ns / 1e9 for time_ns in explanation.window_ns)
-    terminal.line(
-        f"{explanation.run_id}, {start:g} s to {end:g} s, by its trace {explanation.trace}"
-    )
+    start, end = map(decimal_seconds, explanation.window_ns)
+    terminal.line(f"{explanation.run_id}, {start} s to {end} s, by its trace {explanation.trace}")
     for name, found in explanation.flows.items():
         terminal.line("")
         terminal.line(f"{name}: {_counts(found)}")

@@ -107,3 +107,12 @@ def test_a_part_of_a_run_has_no_story(fake: FakeRunner, stored: list[str]) -> No
     (one, _two) = said["flows"]
     assert (one["limited_by"], one["costliest"]) == (None, None)
     assert (said["against"], said["comparisons"]) == (None, [])
+
+
+def test_windows_and_times_are_written_to_the_nanosecond(
+    fake: FakeRunner, stored: list[str]
+) -> None:
+    said = orchestrator("explain", stored[0], "--window", "500ms..500.0001ms", "--quiet").stdout
+    assert said.startswith(f"{stored[0]}, 0.5 s to 0.5000001 s, by its trace ")
+    after = orchestrator("explain", stored[0], "--at", "2.0000001s").stderr
+    assert "--at 2.0000001s: the run goes from 0s to 2s" in after
