@@ -67,6 +67,7 @@ class Asker:
 
 VERIFY = Asker("--verify", "verify", takes_backend=True)
 ZOOM = Asker("zoom", "zoom into", takes_backend=False)
+EXPLAIN = Asker("explain", "explain", takes_backend=False)
 DIFF = Asker("diff", "compare", takes_backend=False)
 
 

@@ -70,18 +70,25 @@ class TracedRun:
     trace: Trace
 
 
-def zoom(request: ZoomRequest, settings: RunSettings, listener: Listener) -> ZoomResult:
+def zoom(
+    request: ZoomRequest,
+    settings: RunSettings,
+    listener: Listener,
+    asker: stored_plans.Asker = stored_plans.ZOOM,
+) -> ZoomResult:
     """Make a stored run again with a trace; keep the trace with it if the digests are equal.
+
+    Errors name ``asker``, the command of the user.
 
     Raises:
         UsageError: there is no such run, it cannot be made again to the bit, the window or a name
             is not of the run, or the trace is larger than its limit.
         RunError: the run failed this time.
     """
-    made = made_again(request, settings, listener, stored_plans.ZOOM)
+    made = made_again(request, settings, listener, asker)
     if made.digest != made.stored_digest:
         return ZoomResult(made.run_id, made.digest, made.stored_digest, None)
-    _require_whole(made.trace)
+    _require_whole(made.trace, asker)
     return ZoomResult(made.run_id, made.digest, made.stored_digest, keep(made, settings))
 
 
@@ -106,7 +113,7 @@ def made_again(
         run_id = store.resolve(request.run)
         verification = stored_plans.verification([run_id], store, settings.backend, asker)
     (spec,) = verification.plan.runs
-    _require_possible(request.capture, spec)
+    _require_possible(request.capture, spec, asker)
     traced = replace(verification.plan, runs=[replace(spec, capture=request.capture)])
     ((_id, stored_digest),) = verification.stored[0].items()
 
@@ -127,10 +134,13 @@ def _made(ids: Sequence[str], settings: RunSettings) -> tuple[str, Trace]:
         return row.digest, store.trace(row.id, head.number)
 
 
-def _require_whole(trace: Trace) -> None:
+def _require_whole(trace: Trace, asker: stored_plans.Asker) -> None:
     """Raise UsageError when the limit was reached; the error names a window that fits."""
-    if problem := captures.limit_problem(trace, "--window", "--trace", "--limit"):
-        raise UsageError(f"zoom: {problem}")
+    options: tuple[str | None, str] = ("--trace", "--limit")
+    if asker != stored_plans.ZOOM:  # it has neither, and takes what zoom has made
+        options = (None, "the `--limit` of `orchestrator zoom`")
+    if problem := captures.limit_problem(trace, "--window", *options):
+        raise UsageError(f"{asker.name}: {problem}")
 
 
 def require_flows(names: Sequence[str], known: Sequence[str]) -> None:
@@ -150,10 +160,10 @@ def require_kinds(kinds: Iterable[str]) -> None:
             )
 
 
-def _require_possible(capture: Capture, spec: RunSpec) -> None:
+def _require_possible(capture: Capture, spec: RunSpec, asker: stored_plans.Asker) -> None:
     """Raise UsageError for a window or a name that the run has not."""
     if problem := captures.window_problem(capture, spec.duration_s):
-        raise UsageError(f"zoom: {problem}")
+        raise UsageError(f"{asker.name}: {problem}")
     require_flows(capture.flows, [flow.name for flow in spec.flows])
     if captures.hides_flows(capture):
         raise UsageError(

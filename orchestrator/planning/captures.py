@@ -128,15 +128,16 @@ def kept(trace: Trace, spec: RunSpec) -> Trace:
     return selection(trace, spec)
 
 
-def limit_problem(trace: Trace, window: str, kinds: str, limit: str) -> str | None:
+def limit_problem(trace: Trace, window: str, kinds: str | None, limit: str) -> str | None:
     """Return what to do where the limit was reached, with a window that fits; None for others.
 
-    ``window``, ``kinds`` and ``limit`` are what the user gives for them.
+    ``window``, ``kinds`` and ``limit`` are what the user gives for them. ``kinds`` is None where
+    the user cannot choose them.
     """
     if trace.full_ns is None:
         return None
     capture = trace.capture
-    fixes = [f"trace less ({kinds})"]
+    fixes = [] if kinds is None else [f"trace less ({kinds})"]
     whole_ns = _fitting_ns(trace.full_ns - capture.from_ns)
     if whole_ns > 0:
         fitting = window_text(capture.from_ns, capture.from_ns + whole_ns)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from orchestrator.application import stored_plans
 from orchestrator.application.events import Listener, notices
 from orchestrator.application.stored.explanation import Explanation, FlowComparison, FlowStory
 from orchestrator.application.zoom import ZoomRequest, require_flows, zoom
@@ -155,7 +156,7 @@ def _showing(heads: Sequence[TraceHead], window: tuple[int, int]) -> TraceHead |
 
 def _traced(run_id: str, capture: Capture, settings: RunSettings, listener: Listener) -> TraceHead:
     """Make a trace of a run and return it."""
-    made = zoom(ZoomRequest(run_id, capture), settings, listener)
+    made = zoom(ZoomRequest(run_id, capture), settings, listener, stored_plans.EXPLAIN)
     if made.head is None:
         raise RunError(
             f"run {run_id} was made again, and its digest differs: it is {made.digest[:12]}, and "

@@ -116,3 +116,18 @@ def test_windows_and_times_are_written_to_the_nanosecond(
     assert said.startswith(f"{stored[0]}, 0.5 s to 0.5000001 s, by its trace ")
     after = orchestrator("explain", stored[0], "--at", "2.0000001s").stderr
     assert "--at 2.0000001s: the run goes from 0s to 2s" in after
+
+
+def test_errors_name_explain(fake: FakeRunner, stored: list[str]) -> None:
+    late = orchestrator("explain", "last", "--window", "1s..2.1s")
+    assert "error: explain: the window ends at 2.1s, after the run, which ends at 2s" in late.stderr
+    fake.trace = lambda capture: replace(sender_trace(()), capture=capture, full_ns=1_500_000_000)
+    full = orchestrator("explain", "last", "--window", "1s..2s", "--quiet")
+    assert full.stderr.startswith("error: explain: the trace is larger than its limit of 256 MiB")
+    assert full.stderr.endswith(
+        "fix: give --window 1s..1.47s, which fits, or raise the `--limit` of `orchestrator zoom`\n"
+    )
+    fake.failed = {1}
+    orchestrator("run", "two.yaml")
+    failed = orchestrator("explain", "last")
+    assert f"error: explain: run {run_ids()[2]} is failed; only a run that is" in failed.stderr
