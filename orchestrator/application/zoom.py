@@ -81,6 +81,7 @@ def zoom(
     Errors name ``asker``, the command of the user.
 
     Raises:
+        StoreError: the store cannot be written. It is known before the run is made.
         UsageError: there is no such run, it cannot be made again to the bit, the window or a name
             is not of the run, or the trace is larger than its limit.
         RunError: the run failed this time.
@@ -105,11 +106,13 @@ def made_again(
     """Make a stored run again with a trace, and keep nothing. The digests may differ.
 
     Raises:
+        StoreError: a trace could not be kept, since the store cannot be written.
         UsageError: there is no such run, it cannot be made again to the bit, or the window or a
             name is not of the run.
         RunError: the run failed this time.
     """
     with Store.open_existing(settings.db, notices(listener)) as store:
+        store.require_writable()  # the trace is stored when all is done
         run_id = store.resolve(request.run)
         verification = stored_plans.verification([run_id], store, settings.backend, asker)
     (spec,) = verification.plan.runs

@@ -219,6 +219,14 @@ class Store:
         with self.writing():
             return traces.insert(self._connection, key, row.id, trace)
 
+    def require_writable(self) -> None:
+        """Raise StoreError where nothing can be stored, as in a file that is read-only.
+
+        SQLite opens such a file for reading, and says so at the first statement that would write.
+        """
+        with self.writing() as connection:
+            connection.execute("DELETE FROM traces WHERE FALSE")
+
     def traces(self, run_id: str) -> list[TraceHead]:
         """Return what the traces of a run are of, oldest first."""
         return self.load(run_id).traces

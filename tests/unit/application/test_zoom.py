@@ -20,6 +20,7 @@ from orchestrator.protocol.version import LINK_MODEL
 from orchestrator.recording.trace import Capture, Trace
 from orchestrator.units import parse_time_ns
 from orchestrator.windows import window_text
+from results.schema import database
 from results.store.store import Store
 from tests.support import traces
 from tests.support.run import KERNEL, FakeRunner, fake, orchestrator, recording, run_ids
@@ -112,6 +113,23 @@ def test_flows_and_links_select_what_is_kept(fake: FakeRunner, stored: str) -> N
     assert rows(links=(f"{first}:reverse",)) == {"links": 1, "frames": 2}
     assert rows(links=(f"{first}:reverse", first)) == {"links": 2, "frames": 2}
     assert rows(links=(links[1],)) == {"links": 0, "frames": 1}
+
+
+def test_a_store_that_cannot_be_written_is_refused_before_the_run_is_made(
+    fake: FakeRunner, stored: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite opens a read-only file without an error, as here; root may write any file."""
+    connect = database._connect
+    monkeypatch.setattr(
+        database, "_connect", lambda path, mode: connect(path, mode.replace("rwc", "ro"))
+    )
+    for command in (["zoom", "last", "--window", "1s..2s"], ["explain", "last"]):
+        refused = orchestrator(*command)
+        assert refused.exit_code == 1
+        assert "error: results/runs.db: cannot write the results database: attempt to write a" in (
+            refused.stderr
+        )
+    assert len(fake.asked) == 1
 
 
 def test_a_run_that_cannot_be_made_again_is_refused_before_it_is(
