@@ -36,12 +36,16 @@ class ZoomRequest:
 
 @dataclass(frozen=True)
 class ZoomResult:
-    """What came of it. Without ``head`` the digests differ, and nothing is kept."""
+    """What came of it. Without ``head`` the digests differ, and nothing is kept.
+
+    ``was_stored`` tells that the run had this trace already, and was not made again.
+    """
 
     run_id: str
     digest: str
     stored_digest: str
     head: TraceHead | None
+    was_stored: bool = False
 
     @property
     def status(self) -> int:
@@ -57,6 +61,7 @@ class ZoomResult:
             digest=self.digest,
             stored_digest=self.stored_digest,
             trace=None if self.head is None else trace_document.trace(self.head),
+            was_stored=self.was_stored,
         ).document()
 
 
@@ -78,6 +83,8 @@ def zoom(
 ) -> ZoomResult:
     """Make a stored run again with a trace; keep the trace with it if the digests are equal.
 
+    A run that has an equal trace already is not made again.
+
     Errors name ``asker``, the command of the user.
 
     Raises:
@@ -86,11 +93,30 @@ def zoom(
             is not of the run, or the trace is larger than its limit.
         RunError: the run failed this time.
     """
+    if (stored := _stored(request, settings)) is not None:
+        return stored
     made = made_again(request, settings, listener, asker)
     if made.digest != made.stored_digest:
         return ZoomResult(made.run_id, made.digest, made.stored_digest, None)
     _require_whole(made.trace, asker)
     return ZoomResult(made.run_id, made.digest, made.stored_digest, keep(made, settings))
+
+
+def _stored(request: ZoomRequest, settings: RunSettings) -> ZoomResult | None:
+    """Return the result of a request whose trace the run has already; None for others."""
+    with Store.open_read_only(settings.db) as store:
+        run = store.load(request.run)
+        for head in run.traces:
+            if head.full_ns is None and _selection(head.capture) == _selection(request.capture):
+                digest = str(run.row.digest)
+                return ZoomResult(run.id, digest, digest, head, was_stored=True)
+    return None
+
+
+def _selection(capture: Capture) -> Capture:
+    """Return what a whole trace depends on: not on its limit, nor on the order of names."""
+    flows, links = (tuple(sorted(set(names))) for names in (capture.flows, capture.links))
+    return replace(capture, limit_bytes=0, flows=flows, links=links)
 
 
 def keep(made: TracedRun, settings: RunSettings) -> TraceHead:

@@ -103,7 +103,8 @@ def command(
 
     RUN is an id, a unique start of one, or "last". The run is made again bit-identically, with
     nothing changed but that its kernel records packets, ACKs, queues and TCP's events. The trace is
-    stored with the run; no second run is. Times are nanoseconds of simulated time.
+    stored with the run; no second run is. Times are nanoseconds of simulated time. A run that has
+    an equal trace already is not made again.
 
     The exit status is 1 when the digest differs: then nothing is kept. It is 2 when the run cannot
     be made again: it ran in real time, with another kernel or link model, or by another version.
@@ -140,12 +141,12 @@ def _print(result: ZoomResult) -> None:
             err=True,
         )
         return
-    capture = head.capture
-    terminal.line(
-        f"{result.run_id}: bit-identical; trace {head.number} of "
-        f"{window_text(capture.from_ns, capture.to_ns)} is stored with it "
-        f"({quantities.size(head.stored_bytes)})"
-    )
+    trace = f"trace {head.number} of {window_text(head.capture.from_ns, head.capture.to_ns)}"
+    size = quantities.size(head.stored_bytes)
+    if result.was_stored:
+        terminal.line(f"{result.run_id}: {trace} is stored with it already ({size})")
+    else:
+        terminal.line(f"{result.run_id}: bit-identical; {trace} is stored with it ({size})")
     for name, what in _ROWS.items():
         if head.rows[name]:
             terminal.line(f"  {head.rows[name]:>9} {what}")

@@ -33,6 +33,9 @@ class Zoom(Versioned):
     digest: str
     stored_digest: str
     trace: Trace | None = Field(description="null: the digests differ, so nothing is kept")
+    was_stored: bool = Field(
+        description="whether the run had an equal trace already, and was not made again"
+    )
 
 
 class Moment(ResponseModel):

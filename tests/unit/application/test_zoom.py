@@ -59,7 +59,32 @@ def test_an_equal_run_keeps_the_trace_and_no_second_run(fake: FakeRunner, stored
     assert run_ids() == [stored]
     with Store.open_read_only(DB) as store:
         assert traces.same(store.trace(stored, 1), traces.small(CAPTURE))
-    assert ask(ZoomRequest(stored[:-1], CAPTURE)).head.number == 2  # type: ignore[union-attr]
+
+
+def test_an_equal_trace_is_not_made_again(fake: FakeRunner, stored: str) -> None:
+    capture = replace(CAPTURE, flows=("one",), links=("bottleneck:reverse", "bottleneck"))
+    first = ask(ZoomRequest(stored, capture))
+    asked = len(fake.asked)
+    other = replace(capture, limit_bytes=2**20, links=capture.links[::-1])
+    again = ask(ZoomRequest(stored[:-1], other))
+    assert again == replace(first, was_stored=True)
+    assert (again.status, first.was_stored) == (0, False)
+    assert again.document() == {**first.document(), "was_stored": True}
+    assert len(fake.asked) == asked
+    for number, changed in enumerate(
+        (
+            replace(capture, from_ns=capture.from_ns + 1),
+            replace(capture, to_ns=capture.to_ns - 1),
+            replace(capture, kinds=frozenset({"queue"})),
+            replace(capture, snap_bytes=54),
+            replace(capture, flows=()),
+            replace(capture, links=("bottleneck",)),
+        ),
+        start=2,
+    ):
+        made = ask(ZoomRequest(stored, changed))
+        assert made.head is not None
+        assert (made.head.number, made.was_stored) == (number, False)
 
 
 def test_only_the_trace_differs_from_the_stored_run(fake: FakeRunner, stored: str) -> None:
@@ -80,6 +105,7 @@ def test_another_digest_keeps_nothing(fake: FakeRunner, stored: str) -> None:
     assert result.document() == {
         "schema": result.document()["schema"], "run": stored, "bit_identical": False,
         "digest": "another", "stored_digest": "digest of 1", "trace": None,
+        "was_stored": False,
     }  # fmt: skip
     with Store.open_read_only(DB) as store:
         assert store.traces(stored) == []

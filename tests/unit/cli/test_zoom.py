@@ -37,12 +37,13 @@ def test_zoom_reads_as_its_golden_file(fake: FakeRunner, stored: str) -> None:
 
     ask("last", *WINDOW)
     ask("last", *WINDOW, "--flow", "one", "--link", "bottleneck:forward", "--quiet")
+    ask("last", *WINDOW)
     fake.trace = lambda capture: replace(traces.small(capture), full_ns=1_288_015_680)
-    ask("last", *WINDOW, "--limit", "10MiB")
+    ask("last", *WINDOW, "--limit", "10MiB", "--snap", "64")
     fake.digest = lambda _spec: "another"
-    ask("last", *WINDOW)
+    ask("last", *WINDOW, "--snap", "64")
     fake.failed = {1}
-    ask("last", *WINDOW)
+    ask("last", *WINDOW, "--snap", "64")
     golden.check(GOLDEN / "zoom.txt", said)
 
 
@@ -76,12 +77,16 @@ def test_json_is_the_contract(fake: FakeRunner, stored: str) -> None:
     assert said == {
         "schema": said["schema"], "run": stored, "bit_identical": True, "digest": "digest of 1",
         "stored_digest": "digest of 1", "trace": trace_document.trace(head).document(),
+        "was_stored": False,
     }  # fmt: skip
     assert (said["trace"]["from_ns"], said["trace"]["to_ns"]) == (10**9, 1_500_000_000)
     assert said["trace"]["rows"]["links"] == 2
 
-    fake.digest = lambda _spec: "another"
     done = orchestrator("zoom", "last", *WINDOW, "--json")
+    assert (done.exit_code, json.loads(done.stdout)) == (0, {**said, "was_stored": True})
+
+    fake.digest = lambda _spec: "another"
+    done = orchestrator("zoom", "last", "--window", "1s..2s", "--json")
     assert done.exit_code == 1
     said = json.loads(done.stdout)
     assert (said["bit_identical"], said["digest"], said["trace"]) == (False, "another", None)
