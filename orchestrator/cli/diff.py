@@ -14,6 +14,7 @@ from orchestrator.application.stored.diff import diff
 from orchestrator.cli.options import completion, shared
 from orchestrator.cli.render import terminal
 from orchestrator.cli.render.run_events import RunEvents
+from orchestrator.windows import decimal_seconds
 from results.traces.difference.difference_document import document
 from results.wording import quantities
 
@@ -77,9 +78,19 @@ def _print(difference: RunDifference) -> None:
     if parts:
         terminal.line(f"Equal in both runs: {', '.join(parts)}.")
     if difference.time_ns is None:
-        terminal.line("Their digests differ, and no traced event does: what differs is not traced.")
+        terminal.line(_without_parting(difference))
         return
     _print_parting(difference)
+
+
+def _without_parting(difference: RunDifference) -> str:
+    """Return what is told of runs of which no traced event differs, though their digests do."""
+    ends = [side.end_ns for side in difference.sides]
+    if difference.equal_until_ns is None or ends[0] == ends[1]:
+        return "Their digests differ, and no traced event does: what differs is not traced."
+    shorter = "a" if ends[0] < ends[1] else "b"
+    until = decimal_seconds(difference.equal_until_ns)
+    return f"They are equal until {shorter} ends at {until} s."
 
 
 def _print_parting(difference: RunDifference) -> None:

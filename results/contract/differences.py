@@ -31,6 +31,7 @@ class PartingRun(ResponseModel):
 
     id: str
     digest: str
+    end_ns: int
     trace: int | None = Field(description="number of the stored trace that shows the events")
     event: PartingEvent | None = Field(
         description="the first event that differs; null: the run has none like it at that time"
@@ -50,5 +51,8 @@ class RunDifference(Versioned):
     differs: list[Differing] = Field(description="values of the first event that differ")
     equal: dict[str, int] | None = Field(
         description="equal events before, by table; null: none was looked at"
+    )
+    equal_until_ns: int | None = Field(
+        description="end of the shorter run; null: they differ before, or are bit-identical"
     )
     runs: list[PartingRun]

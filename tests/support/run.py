@@ -132,7 +132,7 @@ def recording(spec: RunSpec, verdict: Verdict, digest: str) -> Recording:
     ]  # fmt: skip
     check = Check("base_rtt", "s", 0.1, 0.1, 0.001, verdict == "faithful")
     return Recording(
-        "6.12.7", 2.0, digest, flows, [],
+        "6.12.7", spec.duration_s, digest, flows, [],
         np.zeros(0, TCP_DTYPE), np.zeros(0, QUEUE_DTYPE), console="Linux booted\n", log="bed\n",
         verdict=verdict, checks=[check],
     )  # fmt: skip

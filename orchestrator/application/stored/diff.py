@@ -75,6 +75,11 @@ class _Side:
         flows = [flow.name for flow in self.run.flows]
         return Names(flows, channel_names(self.run), self.connections.private)
 
+    @property
+    def end_ns(self) -> int:
+        """When it ends, since the start of traffic."""
+        return nanoseconds(self.run.row.simulated_s or 0.0)
+
 
 def diff(runs: tuple[str, str], settings: RunSettings, listener: Listener) -> RunDifference:
     """Return where two stored runs part.
@@ -160,7 +165,7 @@ def _private(one: StoredRun, other: StoredRun) -> dict[int, bytes]:
 
 
 def _told(side: _Side) -> RunSide:
-    return RunSide(side.run.id, str(side.run.row.digest), side.trace)
+    return RunSide(side.run.id, str(side.run.row.digest), side.end_ns, side.trace)
 
 
 def _parting(
@@ -171,7 +176,7 @@ def _parting(
 ) -> RunDifference:
     """Look at window after window from the start, until the runs part."""
     one, other = sides
-    end_ns = min(nanoseconds(side.run.row.simulated_s or 0.0) for side in sides)
+    end_ns = min(one.end_ns, other.end_ns)
     sampled_ns = first_unequal_sample_ns(one.run, other.run)
     to_ns = end_ns if sampled_ns is None else min(sampled_ns + MARGIN_NS, end_ns)
     from_ns = 0
@@ -184,7 +189,10 @@ def _parting(
         if found is not None:
             return _found(sides, set_up, found, equal, (until_ns, end_ns), settings, listener)
         from_ns, to_ns = until_ns, (to_ns if until_ns < to_ns else end_ns)
-    return RunDifference((_told(one), _told(other)), set_up, equal=_by_table(equal))
+    equal_until_ns = end_ns if sampled_ns is None or sampled_ns >= end_ns else None
+    return RunDifference(
+        (_told(one), _told(other)), set_up, equal=_by_table(equal), equal_until_ns=equal_until_ns
+    )
 
 
 def _by_table(counts: Counter[str]) -> dict[str, int]:

@@ -23,6 +23,7 @@ def document(difference: RunDifference) -> dict[str, Any]:
         kind=difference.kind,
         differs=_differing(difference.differing),
         equal=None if difference.equal is None else dict(difference.equal),
+        equal_until_ns=difference.equal_until_ns,
         runs=[_run(side) for side in difference.sides],
     ).document()
 
@@ -35,6 +36,7 @@ def _run(side: RunSide) -> contract.PartingRun:
     return contract.PartingRun.model_construct(
         id=side.run_id,
         digest=side.digest,
+        end_ns=side.end_ns,
         trace=side.trace,
         event=None if side.there is None else _event(side.there),
         next=[_event(event) for event in side.following],

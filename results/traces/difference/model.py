@@ -15,11 +15,12 @@ class RunSide:
 
     ``trace`` is the number of the stored trace that shows its events, None where there is none.
     ``there`` is the first event that is not the same in the other run. It is None where the run has
-    no such event at that time. ``following`` are the next events.
+    no such event at that time. ``following`` are the next events. ``end_ns`` is when the run ends.
     """
 
     run_id: str
     digest: str
+    end_ns: int
     trace: int | None = None
     there: TracedEvent | None = None
     following: Sequence[TracedEvent] = ()
@@ -32,6 +33,8 @@ class RunDifference:
     ``set_up`` has what differs in their set-ups. ``time_ns`` is when they part, and ``kind`` of
     which kind that event is. Both are None where the runs are bit-identical, or where no traced
     event differs. ``equal`` counts by table the events before, which are the same in both.
+    ``equal_until_ns`` is when the shorter run ends, where neither a traced event nor a sample
+    differs before.
     """
 
     sides: tuple[RunSide, RunSide]
@@ -40,6 +43,7 @@ class RunDifference:
     kind: Kind | None = None
     differing: Sequence[DifferingValue] = ()
     equal: Mapping[str, int] | None = None
+    equal_until_ns: int | None = None
 
     @property
     def identical(self) -> bool:

@@ -177,6 +177,33 @@ def test_without_a_traced_difference_nothing_is_said_of_one(traced: Traced) -> N
         assert store.traces(run_ids()[0]) == [], "nothing is to be seen in them"
 
 
+def test_a_shorter_run_is_compared_until_it_ends(traced: Traced) -> None:
+    """The other one has packets after that, too."""
+    traced.rows[3] = packets(times_ns=TIMES_NS[:100])
+    orchestrator("run", "pair.yaml", "--set", "seed=3", "--set", "duration=1s")
+    found = ask()
+    assert (found.time_ns, found.equal_until_ns, found.identical) == (None, 1_000 * MS, False)
+    assert [side.end_ns for side in found.sides] == [END_NS, 1_000 * MS]
+    assert found.equal == {"links": 100, "acks": 0, "events": 0, "drops": 0}
+    assert {value.path for value in found.set_up} == {"seed", "duration"}
+    assert traced.asked == [(1, 0, 1000), (3, 0, 1000)]
+    traced.rows[3] = packets(500 * MS, TIMES_NS[:100])
+    found = ask()
+    assert (found.time_ns, found.equal_until_ns) == (500 * MS, None)
+
+
+def test_a_sample_that_differs_is_no_equality(
+    traced: Traced, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    traced.rows[2] = packets()
+    assert ask().equal_until_ns == END_NS
+    monkeypatch.setattr(
+        "orchestrator.application.stored.diff.first_unequal_sample_ns", lambda *_runs: END_NS - 1
+    )
+    found = ask()
+    assert (found.time_ns, found.equal_until_ns) == (None, None)
+
+
 def test_equal_digests_are_enough(traced: Traced, fake: FakeRunner) -> None:
     fake.digest = lambda _spec: "digest of 1"
     orchestrator("run", "pair.yaml", "--set", "seed=3")
@@ -252,7 +279,7 @@ def test_a_stored_trace_of_nothing_that_a_run_has_is_damage(traced: Traced) -> N
 def test_the_document_is_the_contract(traced: Traced) -> None:
     said = document(ask())
     assert list(said) == ["schema", "identical", "set_up", "time_ns", "kind", "differs", "equal",
-                          "runs"]  # fmt: skip
+                          "equal_until_ns", "runs"]  # fmt: skip
     assert said["set_up"] == [{"path": "seed", "values": [1, 2]}]
     assert said["differs"] == [{"path": "queue_packets", "values": [1, 2]}]
     one, other = said["runs"]

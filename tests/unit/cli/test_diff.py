@@ -68,6 +68,8 @@ def test_diff_reads_as_its_golden_file(fake: FakeRunner, stored: list[str]) -> N
     for seed in (4, 5):
         orchestrator("run", "pair.yaml", "--set", f"seed={seed}")
     ask(run_ids()[3], "last", "--quiet")
+    orchestrator("run", "pair.yaml", "--set", "seed=6", "--set", "duration=500ms")
+    ask("last", run_ids()[3], "--quiet")
     Path("other.yaml").write_text(Path("pair.yaml").read_text().replace("name: one", "name: two"))
     orchestrator("run", "other.yaml")
     ask(stored[0], "last")
