@@ -15,6 +15,7 @@ from orchestrator.cli.options import completion, shared
 from orchestrator.cli.render import terminal
 from orchestrator.cli.render.run_events import RunEvents
 from orchestrator.windows import decimal_seconds
+from results.comparison.one_sided import OneSided
 from results.traces.difference.difference_document import document
 from results.wording import quantities
 
@@ -67,8 +68,8 @@ def _print(difference: RunDifference) -> None:
     terminal.line(f"a: {one.run_id}")
     terminal.line(f"b: {other.run_id}")
     terminal.line("They differ in:" if difference.set_up else "Their set-ups are equal.")
-    for value in difference.set_up:
-        terminal.line(f"  {_values(value)}")
+    for part in difference.in_short:
+        terminal.line(f"  {_one_sided(part) if isinstance(part, OneSided) else _values(part)}")
     if difference.identical:
         terminal.line("The runs are bit-identical: all that their digests cover is equal.")
         return
@@ -108,6 +109,10 @@ def _print_parting(difference: RunDifference) -> None:
         terminal.line(f"Next in {name}{_trace(side)}; + is not in the other run:")
         for event in side.following:
             terminal.line(_event(event))
+
+
+def _one_sided(part: OneSided) -> str:
+    return f"{part.path}: only in {'ab'[part.side]}"
 
 
 def _values(value: DifferingValue) -> str:

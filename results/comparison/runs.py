@@ -206,7 +206,7 @@ def _differing_checks(runs: Sequence[StoredRun]) -> list[DifferingCheck]:
 
 def differing(values: Sequence[Any]) -> list[DifferingValue]:
     """Return the paths (as of ``--set``) whose values are not the same in all, with the values."""
-    return _unequal([dict(_leaves(json_ready(value))) for value in values])
+    return _unequal([dict(leaves(json_ready(value))) for value in values])
 
 
 def _unequal(found: Sequence[Mapping[str, object]]) -> list[DifferingValue]:
@@ -219,18 +219,23 @@ def _unequal(found: Sequence[Mapping[str, object]]) -> list[DifferingValue]:
     return unequal
 
 
-def _leaves(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
+def leaves(value: Any, path: str = "") -> Iterable[tuple[str, Any]]:
     """Yield (path, value) of everything that is not a mapping or a list of named mappings."""
-    parts: Mapping[str, object] | None = None
-    if isinstance(value, Mapping):
-        parts = value
-    elif isinstance(value, list) and value:
-        names = [item.get("name") if isinstance(item, Mapping) else None for item in value]
-        named = None not in names and len(set(names)) == len(names)
-        parts = {str(name if named else at): item
-                 for at, (name, item) in enumerate(zip(names, value, strict=True))}  # fmt: skip
+    parts = parts_of(value)
     if not parts:
         yield path, value
         return
     for key, part in parts.items():
-        yield from _leaves(part, f"{path}.{key}" if path else key)
+        yield from leaves(part, f"{path}.{key}" if path else key)
+
+
+def parts_of(value: Any) -> Mapping[str, Any] | None:
+    """Return the parts of a JSON-ready value by their names in paths; None for single values."""
+    if isinstance(value, Mapping):
+        return value
+    if not isinstance(value, list):
+        return None
+    names = [item.get("name") if isinstance(item, Mapping) else None for item in value]
+    named = None not in names and len(set(names)) == len(names)
+    return {str(name if named else at): item
+            for at, (name, item) in enumerate(zip(names, value, strict=True))}  # fmt: skip

@@ -18,6 +18,7 @@ from orchestrator.recording import trace_ranges
 from orchestrator.recording.trace import TABLES, Capture, Trace
 from orchestrator.units import listed
 from results.comparison.first_sample import first_unequal_sample_ns
+from results.comparison.one_sided import in_short
 from results.comparison.runs import DifferingValue, differing
 from results.store.parts.integrity import damaged
 from results.store.store import Store
@@ -95,25 +96,21 @@ def diff(runs: tuple[str, str], settings: RunSettings, listener: Listener) -> Ru
     Store.open_existing(settings.db, notices(listener)).close()  # traces need the newest schema
     with Store.open_read_only(settings.db) as store:
         one, other = sides = (_Side(store.load(runs[0])), _Side(store.load(runs[1])))
-        set_up = differing_set_up(one.run, other.run)
+        set_ups = [_set_up(side.run) for side in sides]
+        found = RunDifference((_told(one), _told(other)))
         if not _has_equal_digests(one.run, other.run):
             stored_plans.verification(
                 [one.run.id, other.run.id], store, settings.backend, stored_plans.DIFF
             )
             _require_corresponding(one.run, other.run)
             one.connections.private = other.connections.private = _private(one.run, other.run)
-            return _parting(sides, set_up, settings, listener)
-    return RunDifference((_told(one), _told(other)), set_up)
+            found = _parting(sides, settings, listener)
+    return replace(found, set_up=differing(set_ups), in_short=in_short(*set_ups))
 
 
-def differing_set_up(one: StoredRun, other: StoredRun) -> list[DifferingValue]:
-    """Return in what the set-ups of two runs differ: their scenarios, kernels and modules."""
-    return differing(
-        [
-            {**run.head.resolved, "kernel": run.row.kernel, "modules": _modules(run)}
-            for run in (one, other)
-        ]
-    )
+def _set_up(run: StoredRun) -> dict[str, object]:
+    """Return the set-up of a run: its scenario, kernel and modules."""
+    return {**run.head.resolved, "kernel": run.row.kernel, "modules": _modules(run)}
 
 
 def _modules(run: StoredRun) -> object:
@@ -170,7 +167,6 @@ def _told(side: _Side) -> RunSide:
 
 def _parting(
     sides: tuple[_Side, _Side],
-    set_up: Sequence[DifferingValue],
     settings: RunSettings,
     listener: Listener,
 ) -> RunDifference:
@@ -187,11 +183,11 @@ def _parting(
         before_ns = until_ns if found is None else found.time_ns
         equal += Counter({name: _count(rows, before_ns) for name, rows in one.tables.items()})
         if found is not None:
-            return _found(sides, set_up, found, equal, (until_ns, end_ns), settings, listener)
+            return _found(sides, found, equal, (until_ns, end_ns), settings, listener)
         from_ns, to_ns = until_ns, (to_ns if until_ns < to_ns else end_ns)
     equal_until_ns = end_ns if sampled_ns is None or sampled_ns >= end_ns else None
     return RunDifference(
-        (_told(one), _told(other)), set_up, equal=_by_table(equal), equal_until_ns=equal_until_ns
+        (_told(one), _told(other)), equal=_by_table(equal), equal_until_ns=equal_until_ns
     )
 
 
@@ -205,7 +201,6 @@ def _count(rows: Rows, before_ns: int) -> int:
 
 def _found(
     sides: tuple[_Side, _Side],
-    set_up: Sequence[DifferingValue],
     found: parting.Parting,
     equal: Counter[str],
     rest_ns: tuple[int, int],
@@ -225,7 +220,11 @@ def _found(
         told = [_told_more(sides, told[number], from_ns, number) for number in (0, 1)]
     kind = next(side.there.kind for side in told if side.there is not None)
     return RunDifference(
-        (told[0], told[1]), set_up, found.time_ns, kind, _differing_values(told), _by_table(equal)
+        (told[0], told[1]),
+        time_ns=found.time_ns,
+        kind=kind,
+        differing=_differing_values(told),
+        equal=_by_table(equal),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from results.comparison.one_sided import OneSided
 from results.comparison.runs import DifferingValue
 from results.traces.difference.traced_events import Kind, TracedEvent
 
@@ -30,15 +31,17 @@ class RunSide:
 class RunDifference:
     """Where two runs part.
 
-    ``set_up`` has what differs in their set-ups. ``time_ns`` is when they part, and ``kind`` of
-    which kind that event is. Both are None where the runs are bit-identical, or where no traced
-    event differs. ``equal`` counts by table the events before, which are the same in both.
+    ``set_up`` has what differs in their set-ups, and ``in_short`` the same with one element for a
+    part that only one of them has. ``time_ns`` is when they part, and ``kind`` of which kind that
+    event is. Both are None where the runs are bit-identical, or where no traced event differs.
+    ``equal`` counts by table the events before, which are the same in both.
     ``equal_until_ns`` is when the shorter run ends, where neither a traced event nor a sample
     differs before.
     """
 
     sides: tuple[RunSide, RunSide]
-    set_up: Sequence[DifferingValue]
+    set_up: Sequence[DifferingValue] = ()
+    in_short: Sequence[DifferingValue | OneSided] = ()
     time_ns: int | None = None
     kind: Kind | None = None
     differing: Sequence[DifferingValue] = ()

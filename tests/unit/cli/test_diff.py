@@ -73,6 +73,9 @@ def test_diff_reads_as_its_golden_file(fake: FakeRunner, stored: list[str]) -> N
     Path("other.yaml").write_text(Path("pair.yaml").read_text().replace("name: one", "name: two"))
     orchestrator("run", "other.yaml")
     ask(stored[0], "last")
+    fake.digest = lambda _spec: "digest of 1"
+    orchestrator("run", "other.yaml")
+    ask(stored[0], "last")
     golden.check(GOLDEN / "diff.txt", said)
 
 
