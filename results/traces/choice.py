@@ -29,7 +29,7 @@ _WORDS = {"frames": "frames", "acks": "states after ACKs", "events": "events of 
 def trace_with(run: StoredRun, number: int | None, table: str) -> TraceHead:
     """Return the trace of that number, or the newest one that has ``frames``, ``acks``, ``events``.
 
-    A trace of events has them, too, where nothing happened.
+    A trace of ACKs or events has them, too, where nothing happened.
 
     Raises:
         UsageError: the run has no such trace, or it has none of them.
@@ -70,4 +70,5 @@ def trace_of_number(run: StoredRun, number: int, fix: str = "") -> TraceHead:
 
 
 def _has(head: TraceHead, table: str) -> bool:
-    return bool(head.rows.get(table)) or (table == "events" and "tcp" in head.capture.kinds)
+    asked = table != "frames" and _KINDS[table] in head.capture.kinds
+    return asked or bool(head.rows.get(table))

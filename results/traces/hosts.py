@@ -31,9 +31,12 @@ def ends_at(run: StoredRun, trace: Trace, host: str | None) -> Sequence[int]:
     """Return the ends that a host has.
 
     Raises:
-        UsageError: none is named, or it has none.
+        UsageError: none is named, it has none, or the trace has none at all.
     """
     known = ends_of_hosts(run, trace)
+    if not known:
+        place = "" if host is None else f" {shown(host)}"
+        raise UsageError(f"--at{place}: the trace has no TCP connection")
     if host is not None and host in known:
         return known[host]
     there = list(known)

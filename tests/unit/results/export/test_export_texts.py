@@ -8,6 +8,7 @@ import socket
 import struct
 import subprocess
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -329,6 +330,19 @@ def test_a_host_must_be_named(store: Store, form: str, place: str | None, error:
     with pytest.raises(UsageError) as refused:
         text(run, form, place)
     assert str(refused.value) == error
+
+
+@pytest.mark.parametrize("form", ["ss", "nstat"])
+@pytest.mark.parametrize(("place", "named"), [(None, "--at"), ("s", "--at `s`")])
+def test_a_trace_of_udp_alone_has_no_connection(
+    store: Store, form: str, place: str | None, named: str
+) -> None:
+    traced = sender_trace([])
+    without = {**traced.tables, "ends": traced.tables["ends"][:0]}
+    run = run_with(store, replace(traced, tables=without))
+    with pytest.raises(UsageError) as refused:
+        text(run, form, place)
+    assert str(refused.value) == f"{named}: the trace has no TCP connection"
 
 
 @pytest.mark.parametrize(
