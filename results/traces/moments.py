@@ -22,3 +22,11 @@ class Moment:
     until_ns: int | None = None
     numbers: dict[str, Any] = field(default_factory=dict)
     evidence: dict[str, int] = field(default_factory=dict)
+
+
+def until(begin_ns: int, end_ns: int, gap_ns: int) -> str:
+    """Return when a group of events ended, as the end of a sentence; empty for a short one.
+
+    ``gap_ns`` is the time by which groups are apart.
+    """
+    return f", until {end_ns / 1e9:.3f} s" if end_ns - begin_ns > gap_ns else ""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from results.traces.moments import Moment
+from results.traces.moments import Moment, until
 from results.traces.view import TraceView
 from results.wording.quantities import plural
 
@@ -34,8 +34,9 @@ def moments(view: TraceView, flow: int) -> Iterator[Moment]:
         for group in np.split(rows, np.flatnonzero(np.diff(rows["time_ns"]) > gap_ns) + 1):
             kind, text = _REASONS.get(name, ("kernel drop", f"the kernel dropped {{what}}: {name}"))
             what = f"{plural(len(group), 'packet')} of {view.flows[flow]}"
+            first_ns, last_ns = int(group["time_ns"][0]), int(group["time_ns"][-1])
             yield Moment(
-                int(group["time_ns"][0]), flow, kind, text.format(what=what),
-                int(group["time_ns"][-1]) if len(group) > 1 else None,
+                first_ns, flow, kind, text.format(what=what) + until(first_ns, last_ns, gap_ns),
+                last_ns if len(group) > 1 else None,
                 {"reason": name, "packets": len(group)}, {"drops": len(group)},
             )  # fmt: skip

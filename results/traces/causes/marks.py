@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from orchestrator.protocol.reports import trace_records as records
-from results.traces.moments import Moment
+from results.traces.moments import Moment, until
 from results.traces.view import Rows, TraceView, chosen
 from results.wording.quantities import plural
 
@@ -61,9 +61,10 @@ def _marks(view: TraceView, flow: int) -> Iterator[Moment]:
                 f"{aqm} at {view.channels[channel]} marked "
                 f"{plural(len(group), 'packet')} of {view.flows[flow]}, with {waiting} in its queue"
             )
+            first_ns, last_ns = int(group["time_ns"][0]), int(group["time_ns"][-1])
             yield Moment(
-                int(group["time_ns"][0]), flow, "mark", text,
-                int(group["time_ns"][-1]) if len(group) > 1 else None,
+                first_ns, flow, "mark", text + until(first_ns, last_ns, gap_ns),
+                last_ns if len(group) > 1 else None,
                 {"channel": view.channels[channel], "packets": len(group)},
                 {"links": len(group)},
             )  # fmt: skip

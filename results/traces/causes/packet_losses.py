@@ -9,7 +9,7 @@ import numpy as np
 
 from orchestrator.protocol.reports import trace_records as records
 from orchestrator.recording.model import QueueRecord
-from results.traces.moments import Moment
+from results.traces.moments import Moment, until
 from results.traces.names import LOSSES
 from results.traces.view import TraceView
 from results.wording.quantities import plural
@@ -65,7 +65,8 @@ def _moment(view: TraceView, flow: int, key: tuple[Any, ...], rows: Sequence[Any
         int(first["time_ns"]),
         flow,
         kind if to_sink or has_data else f"{kind} (ACKs)",
-        f"{why}; {what} of {view.flows[flow]} {'was' if len(rows) == 1 else 'were'} lost",
+        f"{why}; {what} of {view.flows[flow]} {'was' if len(rows) == 1 else 'were'} lost"
+        + until(int(first["time_ns"]), int(last["time_ns"]), view.base_rtt_ns(flow)),
         int(last["time_ns"]) if len(rows) > 1 else None,
         numbers,
         {"links": len(rows)},

@@ -82,6 +82,19 @@ def test_losses_near_each_other_are_one_moment(said: Any) -> None:
     assert first.evidence == {"links": 3}
 
 
+def test_what_lasts_longer_than_the_gap_between_moments_says_until_when(said: Any) -> None:
+    times = range(1, 2000, 5)
+    lost = [{"time_ns": t * MS, "channel": 0, "step": records.LOST_BY_NUMBER, "to_sink": 1,
+             "payload_bytes": 1448} for t in times]  # fmt: skip
+    policed = [{"time_ns": t * MS, "flow": 0, "name": b"TC_INGRESS"} for t in times]
+    marked = [{"time_ns": t * MS, "flow": 0, "channel": 0, "step": records.MARKED} for t in times]
+    texts = [moment.text for moment in said(links=[*lost, *marked], drops=policed)]
+    assert len(texts) == 3
+    assert [text for text in texts if not text.endswith(", until 1.996 s")] == []
+    (short,) = said(links=lost[:3])
+    assert (short.until_ns, "until" in short.text) == (11 * MS, False)
+
+
 def test_lost_acks_are_told_apart(said: Any) -> None:
     (moment,) = said(links=[{"channel": 1, "step": records.LOST_BY_LINE, "to_sink": 0}])
     assert moment.kind == "loss by the line (ACKs)"
