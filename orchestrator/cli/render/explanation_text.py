@@ -55,12 +55,12 @@ def _show_costs(story: FlowStory, found: Sequence[Moment]) -> None:
         terminal.line("  what cost most goodput:")
     for event in story.costliest:
         kinds = ", ".join(dict.fromkeys(found[at].kind for at in event.moments))
-        until = f"until {event.until_ns / 1e9:.6f} s"
-        if not event.is_back:
-            until += ", when it was not yet back"
-        level = f"{number(event.level_bps, 3, 1e6)} Mbit/s"
-        cost = f"{size(event.cost_bytes)} less than at the {level} before"
-        terminal.line(f"    At {event.time_ns / 1e9:.6f} s {kinds}: {cost}, {until}.")
+        level = number(event.level_bps, 1 if event.level_bps >= 1e6 else 3, 1e6)
+        end = ", then back" if event.is_back else ""
+        terminal.line(
+            f"    At {event.time_ns / 1e9:.3f} s {kinds}: {size(event.cost_bytes)} behind "
+            f"{level} Mbit/s by {event.until_ns / 1e9:.3f} s{end}"
+        )
 
 
 def _counts(found: Sequence[Moment]) -> str:
