@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -149,6 +149,19 @@ def shortened(text: str, most: int) -> str:
 def listed(names: Iterable[str]) -> str:
     """Return a list of the user's names for an error message, each of them shortened."""
     return ", ".join(shortened(name, 60) for name in names)
+
+
+def listed_in_ranges(names: Sequence[str]) -> str:
+    """Return what ``listed`` does; of ``many[0]``, ``many[1]`` and so on, only first and last."""
+    runs: list[list[str]] = []
+    for name in names:
+        if runs and "[" in name and name.partition("[")[0] == runs[-1][0].partition("[")[0]:
+            runs[-1].append(name)
+        else:
+            runs.append([name])
+    return ", ".join(
+        listed(run) if len(run) < 3 else f"{listed(run[:1])} ... {listed(run[-1:])}" for run in runs
+    )
 
 
 def quoted_list(labels: Iterable[str]) -> str:

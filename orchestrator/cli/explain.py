@@ -19,7 +19,10 @@ from orchestrator.errors import UsageError
 
 @click.command()
 @click.argument("run", metavar="RUN", shell_complete=completion.runs)
-@click.option("--flow", "flows", metavar="FLOW", multiple=True, help="Only this flow. Repeatable.")
+@click.option(
+    "--flow", "flows", metavar="FLOW", multiple=True,
+    help="Only this flow, or those of this flow entry. Repeatable.",
+)  # fmt: skip
 @click.option("--at", metavar="TIME", help="What happened half a second around this time.")
 @click.option("--window", metavar="FROM..TO", help="Only this part of the run, such as 12s..13s.")
 @click.option(

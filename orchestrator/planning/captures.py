@@ -14,7 +14,7 @@ from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.trace import Capture, Trace, selected
 from orchestrator.scenario import Scenario
 from orchestrator.suggestions import suggest
-from orchestrator.units import listed, shown
+from orchestrator.units import listed, listed_in_ranges, shown
 from orchestrator.windows import seconds_text, window_text
 from results.wording import quantities
 
@@ -81,7 +81,7 @@ def flow_problem(name: str, known: Sequence[str]) -> str | None:
     """Return what is wrong with a name that no flow has; None where one has it."""
     if name in known:
         return None
-    return f"the run has no such flow{suggest(name, known)}; it has {listed(known)}"
+    return f"the run has no such flow{suggest(name, known)}; it has {listed_in_ranges(known)}"
 
 
 def link_problem(name: str, network: Network) -> str | None:

@@ -393,3 +393,11 @@ def test_a_number_beyond_floats_is_read_or_refused(
             assert parser(f"{number}{unit}") is not None
     with pytest.raises(UnitError):
         units.parse_chance("9e999")
+
+
+def test_many_flows_of_one_entry_are_listed_by_the_first_and_the_last() -> None:
+    many = [f"many[{number}]" for number in range(30)]
+    names = ["one", *many, "two[0]", "two[1]", "three"]
+    assert units.listed_in_ranges(names) == "one, many[0] ... many[29], two[0], two[1], three"
+    assert units.listed_in_ranges([]) == ""
+    assert units.listed_in_ranges(["a", "a"]) == "a, a"

@@ -13,7 +13,7 @@ from orchestrator.application.zoom import ZoomRequest, require_flows, zoom
 from orchestrator.errors import RunError, UsageError
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.trace import Capture
-from orchestrator.units import listed
+from orchestrator.units import listed_in_ranges
 from orchestrator.windows import seconds_text
 from results.store.store import Store
 from results.traces.causes import what_happened
@@ -42,6 +42,7 @@ AROUND_NS = 500_000_000
 class ExplainRequest:
     """What of a stored run is to be explained: some flows, or all; a window, or the whole run.
 
+    ``flows`` are names of flows, or of flow entries for all flows of one.
     ``at_ns`` means a window around that moment, as far as the run goes. ``against`` is another run,
     whose flows of the same names are compared with these.
     """
@@ -88,16 +89,31 @@ def _common_flows(
     """
     runs = [request.run, request.against or request.run]
     with Store.open_existing(settings.db, notices(listener)) as store:
-        names = [[flow.name for flow in store.load(run).flows] for run in runs]
-    for known in names:
-        require_flows(request.flows, known)
-    common = [name for name in request.flows or names[0] if name in names[1]]
+        names = [_flows_named(store.load(run), request.flows) for run in runs]
+    common = [name for name in names[0] if name in names[1]]
     if not common:
         raise UsageError(
             f"--against {request.against}: no flow of it has the name of one of {request.run}; "
-            f"they have {listed(names[1])}, and {listed(names[0])}"
+            f"they have {listed_in_ranges(names[1])}, and {listed_in_ranges(names[0])}"
         )
     return common
+
+
+def _flows_named(run: StoredRun, names: Sequence[str]) -> list[str]:
+    """Return the flows of a run with these names or of these flow entries, or all without a name.
+
+    Raises:
+        UsageError: there is none with a name.
+    """
+    known = [flow.name for flow in run.flows]
+    found = [] if names else [*known]
+    for name in names:
+        if name not in run.entries:
+            require_flows([name], known)
+        found += [
+            flow for flow, entry in zip(known, run.entries, strict=True) if name in (flow, entry)
+        ]
+    return list(dict.fromkeys(found))
 
 
 def _comparison(
@@ -114,7 +130,7 @@ def _explain(request: ExplainRequest, settings: RunSettings, listener: Listener)
     """Return what happened to the flows of one run."""
     with Store.open_existing(settings.db, notices(listener)) as store:
         stored = store.load(request.run)
-        require_flows(request.flows, [flow.name for flow in stored.flows])
+        flows = _flows_named(stored, request.flows)
         end_ns = nanoseconds(stored.row.simulated_s or 0.0)
         asked = request.window_ns
         if request.at_ns is not None:
@@ -127,7 +143,7 @@ def _explain(request: ExplainRequest, settings: RunSettings, listener: Listener)
             capture = Capture(*window, SENDERS | {"drops"}, WHOLE_RUN_LIMIT_BYTES)
         head = _traced(stored.id, capture, settings, listener)
     with Store.open_read_only(settings.db) as store:
-        return _explained(store.load(stored.id), head, window, request.flows, asked is None)
+        return _explained(store.load(stored.id), head, window, flows, asked is None)
 
 
 def _around(at_ns: int, end_ns: int) -> tuple[int, int]:
@@ -171,7 +187,7 @@ def _explained(
     """Return what a trace shows of a window of a run, and the story of a whole run."""
     view = TraceView(run, run.trace(head.number, ("acks", "drops", "ends", "events", "links")))
     found, stories = {}, {}
-    numbers = {name: number for number, name in enumerate(view.flows) if name in flows or not flows}
+    numbers = {name: view.flows.index(name) for name in flows}
     for name, number in numbers.items():
         moments = found[name] = [
             moment
@@ -181,12 +197,11 @@ def _explained(
         if whole:
             costly = costliest(view, number, moments, COSTLIEST)
             stories[name] = FlowStory(time_limits(view, number), costly)
-    ordered = flows or list(found)
     return Explanation(
         run.id,
         head.number,
         window,
-        {name: found[name] for name in dict.fromkeys(ordered)},
+        found,
         stories,
         {name: view.base_rtt_ns(number) for name, number in numbers.items()},
     )

@@ -102,6 +102,28 @@ def test_json_is_the_contract(fake: FakeRunner, stored: list[str]) -> None:
     assert first_compared["only_second"] == []
 
 
+def test_a_flow_entry_stands_for_all_of_its_flows(fake: FakeRunner) -> None:
+    fake.trace = lambda capture: replace(sender_trace(()), capture=capture)
+    Path("many.yaml").write_text(
+        SCENARIO.rstrip() + "\n  - {name: many, group: a, count: 30, traffic: {kind: bulk}}\n"
+    )
+    orchestrator("run", "many.yaml")
+
+    def flows(*names: str) -> list[str]:
+        words = [word for name in names for word in ("--flow", name)]
+        done = orchestrator("explain", "last", "--json", *words)
+        assert done.exit_code == 0, done.stderr
+        return [flow["flow"] for flow in json.loads(done.stdout)["flows"]]
+
+    many = [f"many[{number}]" for number in range(30)]
+    assert flows("many") == many
+    assert flows("many[3]", "one") == ["many[3]", "one"]
+    assert flows("many[3]", "many") == ["many[3]", *many[:3], *many[4:]]
+    wrong = orchestrator("explain", "last", "--flow", "others")
+    assert wrong.exit_code == 2
+    assert wrong.stderr.endswith("the run has no such flow; it has one, many[0] ... many[29]\n")
+
+
 def test_a_part_of_a_run_has_no_story(fake: FakeRunner, stored: list[str]) -> None:
     said = json.loads(orchestrator("explain", stored[0], "--at", "600ms", "--json").stdout)
     (one, _two) = said["flows"]
