@@ -135,6 +135,26 @@ class Explained:
         frame = pd.DataFrame(rows, columns=columns)
         return frame.sort_values("time_s", kind="stable", ignore_index=True)
 
+    @property
+    def compared_kinds(self) -> pd.DataFrame:
+        """Rows of both compared flows for each kind, the largest differences first.
+
+        ``count`` is how many such moments a flow had. Means over them are NaN where none has such a
+        number: ``mean_duration_s`` (of timeouts the RTO that ran out), ``mean_cwnd_ratio`` (cwnd
+        after / before) and ``mean_packets``.
+        """
+        rows = [
+            {"kind": kind, "run": run, "flow": name, **vars(summary)}
+            for comparison in self.explanation.comparisons
+            for kind, both in comparison.difference.kinds.items()
+            for (run, name), summary in zip(
+                (comparison.first, comparison.second), both, strict=True
+            )
+        ]
+        means = ["mean_duration_s", "mean_cwnd_ratio", "mean_packets"]
+        frame = pd.DataFrame(rows, columns=["kind", "run", "flow", "count", *means])
+        return frame.astype(dict.fromkeys(means, float))
+
     def __str__(self) -> str:
         """Return the sentences, one a line."""
         return "\n".join(

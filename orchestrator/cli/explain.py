@@ -33,10 +33,9 @@ from orchestrator.errors import UsageError
 )
 @click.option(
     "--most",
-    type=click.IntRange(1),
-    default=20,
-    show_default=True,
-    help="How many moments of a flow are printed.",
+    type=click.IntRange(0),
+    help=f"How many moments of a flow are printed. [default: {explanation_text.MOST}; none where "
+    "flows are compared]",
 )
 @shared.database
 @shared.as_json
@@ -47,7 +46,7 @@ def command(
     at: str | None,
     window: str | None,
     against: str | None,
-    most: int,
+    most: int | None,
     db: Path,
     as_json: bool,
     quiet: bool,
@@ -59,7 +58,7 @@ def command(
     kept.
 
     Of a whole run it also says what limited each sender, and which five events cost a flow most
-    goodput. With two flows, or with --against, it says what one suffered that the other did not.
+    goodput. With two flows, or with --against, it prints what happened to both side by side.
 
     \b
     orchestrator explain last

@@ -80,6 +80,15 @@ class FlowOfRun(ResponseModel):
     flow: str
 
 
+class KindSummary(ResponseModel):
+    """How often something of a kind happened to a flow. A mean is null where no moment has it."""
+
+    count: int
+    mean_duration_s: float | None = Field(description="of timeouts: the RTO that ran out")
+    mean_cwnd_ratio: float | None = Field(description="cwnd after a moment / cwnd before it")
+    mean_packets: float | None = Field(description="packets that were lost or marked in one")
+
+
 class ComparedFlows(ResponseModel):
     """What one of two flows suffered that the other did not."""
 
@@ -88,6 +97,7 @@ class ComparedFlows(ResponseModel):
     counts: dict[str, list[int]] = Field(description="numbers of moments of both, by kind")
     only_first: list[Moment]
     only_second: list[Moment]
+    kinds: dict[str, list[KindSummary]] = Field(description="of both, by kind")
 
 
 class Explanation(Versioned):

@@ -83,7 +83,7 @@ class _Delivery:
 
 
 def costliest(
-    view: TraceView, flow: int, moments: Sequence[Moment], most: int
+    view: TraceView, flow: int, moments: Sequence[Moment], most: int, end_ns: int | None = None
 ) -> list[CostlyEvent]:
     """Return the events that cost a flow most, the costliest first; none of a flow of UDP.
 
@@ -92,13 +92,14 @@ def costliest(
         flow: the flow's number.
         moments: what happened to it, in the order of time.
         most: how many are wanted.
+        end_ns: until when the flow is looked at, by default the trace's end.
     """
     delivery = _delivery(view, flow)
     if delivery is None:
         return []
     events = _events(moments, delivery)
     begins = [moments[event[0]].time_ns for event in events]
-    ends = [*begins[1:], view.trace.capture.to_ns]
+    ends = [*begins[1:], view.trace.capture.to_ns if end_ns is None else end_ns]
     found = [
         costly
         for event, begin_ns, end_ns in zip(events, begins, ends, strict=False)

@@ -35,12 +35,12 @@ class TimeLimits:
     shown_by: Literal["samples", "acks"]
 
 
-def time_limits(view: TraceView, flow: int) -> TimeLimits | None:
-    """Return what limited the sender of a flow in the whole run; None of UDP.
+def time_limits(view: TraceView, flow: int, end_ns: int | None = None) -> TimeLimits | None:
+    """Return what limited the sender of a flow in the whole run, or until a time; None of UDP.
 
     Samples tell it of a flow with one connection at a time, and states after ACKs of others.
     """
-    whole = Span(0.0, view.run.duration_s)
+    whole = Span(0.0, view.run.duration_s if end_ns is None else end_ns / 1e9)
     shares = {
         name: in_parts(view.run, METRICS[metric, "flow"], flow, whole, 1)[0]
         for name, metric in _SHARES.items()
@@ -50,7 +50,8 @@ def time_limits(view: TraceView, flow: int) -> TimeLimits | None:
     times_ns = dict.fromkeys(_BY_STATES, 0)
     for end in view.ends(flow, sender=True):
         states = view.states(end)
-        spans_ns = np.diff(states["time_ns"])
+        times = states["time_ns"] if end_ns is None else np.minimum(states["time_ns"], end_ns)
+        spans_ns = np.diff(times)
         for name, code in _BY_STATES.items():
             times_ns[name] += int(spans_ns[states["limited_by"][:-1] == code].sum())
     total_ns = sum(times_ns.values())

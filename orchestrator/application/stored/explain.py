@@ -70,33 +70,44 @@ def explain(request: ExplainRequest, settings: RunSettings, listener: Listener) 
             return explained
         comparison = _comparison((explained, explained), *explained.flows)
         return replace(explained, comparisons=[comparison])
-    names = _common_flows(request, settings, listener)
+    names, ends_ns = _in_common(request, request.against, settings, listener)
     one, other = (
-        _explain(replace(request, run=run, flows=names), settings, listener)
+        _explain(replace(request, run=run, flows=names), settings, listener, min(ends_ns))
         for run in (request.run, request.against)
     )
     compared = [_comparison((one, other), name, name) for name in names]
-    return replace(one, against=other, comparisons=compared)
+    shorter = None
+    if ends_ns[0] != ends_ns[1] and one.window_ns[1] == min(ends_ns):
+        shorter = (one if ends_ns[0] < ends_ns[1] else other).run_id
+    return replace(one, against=other, comparisons=compared, shorter=shorter)
 
 
-def _common_flows(
-    request: ExplainRequest, settings: RunSettings, listener: Listener
-) -> Sequence[str]:
-    """Return the flows that are compared: those that are named, or those that both runs have.
+def _in_common(
+    request: ExplainRequest, against: str, settings: RunSettings, listener: Listener
+) -> tuple[Sequence[str], Sequence[int]]:
+    """Return which flows of two runs are compared, and when the runs end.
+
+    The flows are those that are named, or those that both runs have.
 
     Raises:
         UsageError: a run does not have one that is named, or both have none in common.
     """
-    runs = [request.run, request.against or request.run]
     with Store.open_existing(settings.db, notices(listener)) as store:
-        names = [_flows_named(store.load(run), request.flows) for run in runs]
+        runs = [store.load(run) for run in (request.run, against)]
+        names = [_flows_named(run, request.flows) for run in runs]
+        ends_ns = [_end_ns(run) for run in runs]
     common = [name for name in names[0] if name in names[1]]
     if not common:
         raise UsageError(
-            f"--against {request.against}: no flow of it has the name of one of {request.run}; "
+            f"--against {against}: no flow of it has the name of one of {request.run}; "
             f"they have {listed_in_ranges(names[1])}, and {listed_in_ranges(names[0])}"
         )
-    return common
+    return common, ends_ns
+
+
+def _end_ns(run: StoredRun) -> int:
+    """Return when the traffic of a run ended."""
+    return nanoseconds(run.row.simulated_s or 0.0)
 
 
 def _flows_named(run: StoredRun, names: Sequence[str]) -> list[str]:
@@ -126,12 +137,17 @@ def _comparison(
     return FlowComparison((one.run_id, first), (other.run_id, second), found)
 
 
-def _explain(request: ExplainRequest, settings: RunSettings, listener: Listener) -> Explanation:
-    """Return what happened to the flows of one run."""
+def _explain(
+    request: ExplainRequest,
+    settings: RunSettings,
+    listener: Listener,
+    most_ns: int | None = None,
+) -> Explanation:
+    """Return what happened to the flows of one run, if no window is asked for until a time."""
     with Store.open_existing(settings.db, notices(listener)) as store:
         stored = store.load(request.run)
         flows = _flows_named(stored, request.flows)
-        end_ns = nanoseconds(stored.row.simulated_s or 0.0)
+        end_ns = _end_ns(stored)
         asked = request.window_ns
         if request.at_ns is not None:
             asked = _around(request.at_ns, end_ns)
@@ -142,6 +158,8 @@ def _explain(request: ExplainRequest, settings: RunSettings, listener: Listener)
         if asked is None:
             capture = Capture(*window, SENDERS | {"drops"}, WHOLE_RUN_LIMIT_BYTES)
         head = _traced(stored.id, capture, settings, listener)
+    if request.window_ns is None and most_ns is not None:
+        window = window[0], min(window[1], most_ns)
     with Store.open_read_only(settings.db) as store:
         return _explained(store.load(stored.id), head, window, flows, asked is None)
 
@@ -187,6 +205,7 @@ def _explained(
     """Return what a trace shows of a window of a run, and the story of a whole run."""
     view = TraceView(run, run.trace(head.number, ("acks", "drops", "ends", "events", "links")))
     found, stories = {}, {}
+    end_ns = None if window[1] == _end_ns(run) else window[1]
     numbers = {name: view.flows.index(name) for name in flows}
     for name, number in numbers.items():
         moments = found[name] = [
@@ -195,8 +214,8 @@ def _explained(
             if moment.time_ns < window[1] and (moment.until_ns or moment.time_ns) >= window[0]
         ]
         if whole:
-            costly = costliest(view, number, moments, COSTLIEST)
-            stories[name] = FlowStory(time_limits(view, number), costly)
+            costly = costliest(view, number, moments, COSTLIEST, end_ns)
+            stories[name] = FlowStory(time_limits(view, number, end_ns), costly)
     return Explanation(
         run.id,
         head.number,

@@ -41,7 +41,8 @@ class Explanation:
 
     ``trace`` is the number of the stored trace that shows it. ``stories`` are of the whole run, by
     flow, and empty for a part of it. ``against`` is the same of another run, and ``comparisons``
-    are of its flows, or of the two that were named.
+    are of its flows, or of the two that were named. ``shorter`` is the one of both runs whose end
+    ends the window, where the other is longer.
     """
 
     run_id: str
@@ -52,6 +53,7 @@ class Explanation:
     base_rtts_ns: Mapping[str, int]
     against: Explanation | None = None
     comparisons: Sequence[FlowComparison] = ()
+    shorter: str | None = None
 
     def document(self) -> dict[str, Any]:
         """Return the JSON contract."""
@@ -104,6 +106,10 @@ def _comparison(comparison: FlowComparison) -> contract.ComparedFlows:
         counts={kind: list(counts) for kind, counts in found.counts.items()},
         only_first=[_moment(moment) for moment in found.only_first],
         only_second=[_moment(moment) for moment in found.only_second],
+        kinds={
+            kind: [contract.KindSummary.model_construct(**vars(summary)) for summary in both]
+            for kind, both in found.kinds.items()
+        },
     )
 
 

@@ -7,23 +7,40 @@ from typing import TYPE_CHECKING
 
 from orchestrator.cli.render import terminal
 from orchestrator.windows import decimal_seconds
-from results.wording.quantities import number, plural, size
+from results.wording.quantities import NO_VALUE, number, plural, size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from orchestrator.application.stored.explanation import Explanation, FlowComparison, FlowStory
+    from results.traces.comparing import KindSummary
     from results.traces.moments import Moment
 
 
-def show(explanation: Explanation, most: int) -> None:
-    """Print an explanation, with at most so many moments of each flow."""
-    _show_run(explanation, most)
-    if explanation.against is not None:
-        terminal.line("")
-        _show_run(explanation.against, most)
-    for comparison in explanation.comparisons:
-        _show_comparison(comparison, most)
+_REACTIONS = ("fast recovery", "timeout", "spurious timeout")
+"""Kinds whose means of durations and of cwnd are printed."""
+
+MOST = 20
+"""How many moments of a flow are printed where nothing is compared."""
+
+
+def show(explanation: Explanation, most: int | None) -> None:
+    """Print an explanation, with at most so many moments of each flow.
+
+    By None these are MOST, or none where flows are compared.
+    """
+    if not explanation.comparisons:
+        _show_run(explanation, MOST if most is None else most)
+        return
+    _show_compared(explanation)
+    if not most:
+        return
+    for run in (explanation, explanation.against):
+        if run is not None:
+            terminal.line("")
+            _show_run(run, most)
+    if explanation.against is None:
+        _show_alone(explanation.comparisons, most)
 
 
 def _show_run(explanation: Explanation, most: int) -> None:
@@ -44,6 +61,8 @@ def _show_run(explanation: Explanation, most: int) -> None:
 
 
 def _show_moments(found: Sequence[Moment], most: int) -> None:
+    if not most:
+        return
     for moment in found[:most]:
         terminal.line(f"  At {moment.time_ns / 1e9:.6f} s {moment.text}.")
     if len(found) > most:
@@ -63,23 +82,85 @@ def _show_costs(story: FlowStory, found: Sequence[Moment]) -> None:
         )
 
 
+def _show_alone(comparisons: Sequence[FlowComparison], most: int) -> None:
+    """Print the moments that only one of two flows of a run had."""
+    for comparison in comparisons:
+        found = comparison.difference
+        flows = (comparison.first, found.only_first), (comparison.second, found.only_second)
+        for (_run, flow), alone in flows:
+            if alone:
+                terminal.line("")
+                terminal.line(f"Only {flow}:")
+                _show_moments(alone, most)
+
+
+def _show_compared(explanation: Explanation) -> None:
+    """Print a table for each pair of flows, of one run or of two."""
+    against = explanation.against
+    first, end = (time_ns / 1e9 for time_ns in explanation.window_ns)
+    runs = [explanation] if against is None else [explanation, against]
+    named = " against ".join(run.run_id for run in runs)
+    shown_by = " and ".join(str(run.trace) for run in runs)
+    traces = f"its trace {shown_by}" if against is None else f"their traces {shown_by}"
+    terminal.line(f"{named}, {first:g} s to {end:g} s, by {traces}")
+    if explanation.shorter is not None:
+        terminal.line(f"The time that both have is compared: {explanation.shorter} is the shorter.")
+    for comparison in explanation.comparisons:
+        (run, flow), (other_run, other_flow) = comparison.first, comparison.second
+        labels = (flow, other_flow) if against is None else (run, other_run)
+        stories = (explanation.stories.get(flow), (against or explanation).stories.get(other_flow))
+        rows = [*_rows(comparison), *_story_rows(stories)]
+        terminal.line("")
+        if not rows:
+            terminal.line(f"{flow}: nothing in both runs" if against else "nothing in both flows")
+            continue
+        heading = flow if against is not None else ""
+        terminal.console().print(terminal.table([heading, *labels], rows, right=(1, 2)))
+        if against is None:
+            _show_only(comparison)
+
+
 def _counts(found: Sequence[Moment]) -> str:
     """Return how many moments of each kind there are."""
-    counts = Counter(moment.kind for moment in found)
-    if not counts:
+    counted = Counter(moment.kind for moment in found)
+    if not counted:
         return "no loss, no mark, no recovery, no timeout"
-    return ", ".join(f"{kind} {plural(count, 'time')}" for kind, count in counts.most_common())
+    return ", ".join(f"{kind} {plural(count, 'time')}" for kind, count in counted.most_common())
 
 
-def _show_comparison(comparison: FlowComparison, most: int) -> None:
-    (run, flow), (other_run, other_flow) = comparison.first, comparison.second
-    labels = (flow, other_flow) if run == other_run else (run, other_run)
-    of_flow = "" if run == other_run else f"{flow}: "
+def _show_only(comparison: FlowComparison) -> None:
     found = comparison.difference
-    terminal.line("")
-    terminal.line(f"{of_flow}{labels[0]} against {labels[1]}")
-    for kind, counts in found.counts.items():
-        terminal.line(f"  {kind}: {counts[0]} against {plural(counts[1], 'time')}")
-    for label, alone in zip(labels, (found.only_first, found.only_second), strict=True):
-        terminal.line(f"  Only {label}: {_counts(alone) if alone else 'nothing'}")
-        _show_moments(alone, most)
+    flows = (comparison.first, found.only_first), (comparison.second, found.only_second)
+    for (_run, flow), alone in flows:
+        terminal.line(f"Only {flow}: {_counts(alone) if alone else 'nothing'}")
+
+
+def _rows(comparison: FlowComparison) -> Iterator[Sequence[str]]:
+    """Yield how often and how something of each kind happened."""
+    for kind, both in comparison.difference.kinds.items():
+        yield [kind, *(str(each.count) for each in both)]
+        for what, texts in _means(kind, both).items():
+            if texts != [NO_VALUE, NO_VALUE]:
+                yield [f"  {what}", *texts]
+
+
+def _means(kind: str, both: Sequence[KindSummary]) -> dict[str, list[str]]:
+    """Return the means of both flows by their names; NO_VALUE where there is none."""
+    found = {"packets, mean": [number(each.mean_packets, 1) for each in both]}
+    if kind in _REACTIONS:
+        of = "RTO, mean (ms)" if "timeout" in kind else "duration, mean (ms)"
+        found[of] = [number(each.mean_duration_s, 1, 1e-3) for each in both]
+        found["cwnd after / before, mean"] = [number(each.mean_cwnd_ratio, 2) for each in both]
+    return found
+
+
+def _story_rows(stories: Sequence[FlowStory | None]) -> Iterator[Sequence[str]]:
+    """Yield what limited both senders, and what cost both flows most; nothing of a part."""
+    limits = [None if story is None else story.limits for story in stories]
+    for what in next((each.shares for each in limits if each is not None), ()):
+        shares = [NO_VALUE if each is None else f"{each.shares[what]:.1%}" for each in limits]
+        yield [f"limited by {what}", *shares]
+    costs = [() if story is None else story.costliest for story in stories]
+    if any(costs):
+        sums = [size(sum(event.cost_bytes for event in events)) for events in costs]
+        yield ["five costliest events, in all", *sums]

@@ -36,18 +36,21 @@ def _of_timer(view: TraceView, flow: int, events: Rows, position: int) -> Iterat
     if int(timer["value"]) == RETRANSMISSION_TIMER and "TCPTimeouts" in counted:
         rto_ms = int(timer["before"]) / 1000
         spurious = _why_spurious(events[position:])
+        before, after = int(timer["cwnd_segments"]), int(same_time["cwnd_segments"][-1])
         text = (
             f"the retransmission timer of {name} ran out (RTO {rto_ms:.0f} ms) with "
-            f"{waiting} bytes in flight; cwnd went from {int(timer['cwnd_segments'])} to "
-            f"{int(same_time['cwnd_segments'][-1])}"
+            f"{waiting} bytes in flight; cwnd went from {before} to {after}"
         )
         if spurious:
             text += f"; it was spurious: {spurious}"
         kind = "spurious timeout" if spurious else "timeout"
-        yield Moment(
-            time_ns, flow, kind, text, None,
-            {"rto_ms": rto_ms, "in_flight_bytes": waiting}, {"events": len(same_time)},
-        )  # fmt: skip
+        numbers = {
+            "rto_ms": rto_ms,
+            "in_flight_bytes": waiting,
+            "cwnd_before_segments": before,
+            "cwnd_after_segments": after,
+        }
+        yield Moment(time_ns, flow, kind, text, None, numbers, {"events": len(same_time)})
     elif int(timer["value"]) == LOSS_PROBE_TIMER and "TCPLossProbes" in counted:
         text = f"no ACK of {name} came for a while: a tail loss probe was sent"
         yield Moment(time_ns, flow, "tail loss probe", text, None, {}, {"events": len(same_time)})

@@ -142,8 +142,15 @@ def test_what_cost_a_flow_most_is_a_data_frame(fake: FakeRunner) -> None:
     assert explained.limits.loc["one"].sum() == pytest.approx(1)
     fake.trace = lambda capture: replace(sender_trace(rows), capture=capture)
     oa.run("pair.yaml", resume=False)
-    (only,) = oa.explain("last", against=first).comparisons.to_dict("records")
+    against = oa.explain("last", against=first)
+    (only,) = against.comparisons.to_dict("records")
     assert (only["run"], only["flow"], only["kind"]) == (first, "one", "reordering")
+    kinds = against.compared_kinds
+    assert kinds[["kind", "run", "count"]].to_numpy().tolist() == [
+        ["reordering", against.run_id, 0], ["reordering", first, 1],
+    ]  # fmt: skip
+    assert kinds["mean_packets"].isna().all()
+    assert oa.explain("last").compared_kinds.empty
 
 
 @pytest.mark.parametrize(

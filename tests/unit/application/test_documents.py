@@ -40,7 +40,7 @@ from results.store.parts.integrity import Damage, Integrity, RunState
 from results.store.parts.judgements import Judgement
 from results.store.parts.traces import TraceHead
 from results.store.upkeep.merging import MergedSource
-from results.traces.comparing import Difference
+from results.traces.comparing import Difference, KindSummary
 from results.traces.costs import CostlyEvent
 from results.traces.moments import Moment
 from results.traces.time_limits import TimeLimits
@@ -118,7 +118,8 @@ def _explanation() -> dict[str, Any]:
         ),
         "b": FlowStory(None, []),
     }
-    found = Difference({"timeout": (1, 0)}, moments[1:], [])
+    kinds = {"timeout": (KindSummary(1, 0.2, 0.5, None), KindSummary(0, None, None, None))}
+    found = Difference({"timeout": (1, 0)}, moments[1:], [], kinds)
     compared = FlowComparison(("1", "a"), ("1", "b"), found)
     rtts = {"a": 20_000_000, "b": 20_000_000}
     other = Explanation("2", 1, (0, 10**9), {"b": []}, {}, rtts)

@@ -63,8 +63,12 @@ def test_explain_reads_as_its_golden_file(fake: FakeRunner, stored: list[str]) -
     for words in (
         [first],
         [first, "--window", "500ms..700ms"],
+        [first, "--flow", "one", "--most", "0"],
+        [first, "--flow", "one", "--flow", "two"],
         [first, "--flow", "one", "--flow", "two", "--most", "1"],
-        [first, "--against", second, "--flow", "one", "--quiet"],
+        [first, "--flow", "one", "--flow", "two", "--window", "1s..1.5s"],
+        [first, "--against", second, "--quiet"],
+        [first, "--against", second, "--flow", "one", "--quiet", "--most", "1"],
         [first, "--against", second, "--flow", "three"],
         [first, "--at", "1s", "--window", "0s..1s"],
     ):
@@ -100,6 +104,41 @@ def test_json_is_the_contract(fake: FakeRunner, stored: list[str]) -> None:
     }  # fmt: skip
     assert first_compared["only_first"] == one["moments"]
     assert first_compared["only_second"] == []
+    nothing = {"count": 0, "mean_duration_s": None, "mean_cwnd_ratio": None, "mean_packets": None}
+    assert list(first_compared["kinds"]) == list(first_compared["counts"])
+    assert first_compared["kinds"]["fast recovery"] == [
+        {"count": 1, "mean_duration_s": 0.105, "mean_cwnd_ratio": 0.5, "mean_packets": None},
+        nothing,
+    ]
+    assert first_compared["kinds"]["loss by number"] == [
+        {"count": 1, "mean_duration_s": None, "mean_cwnd_ratio": None, "mean_packets": 1.0},
+        nothing,
+    ]
+
+
+def test_of_runs_of_unequal_length_the_time_of_both_is_compared(
+    fake: FakeRunner, stored: list[str]
+) -> None:
+    first = stored[0]
+    fake.trace, fake.simulated_s = traced, 0.5
+    done = orchestrator("run", "two.yaml", "--set", "duration=500ms", "--set", "warmup=0s")
+    assert done.exit_code == 0, done.stderr
+    shorter = run_ids()[-1]
+    for runs in ([first, shorter], [shorter, first]):
+        done = orchestrator("explain", runs[0], "--against", runs[1], "--json")
+        assert done.exit_code == 0, done.stderr
+        said = json.loads(done.stdout)
+        assert {(of["from_ns"], of["to_ns"]) for of in (said, said["against"])} == {(0, 500 * MS)}
+        # HyStart is at 600 ms.
+        kinds = {"fast recovery": [1, 1], "loss by number": [1, 1]}
+        assert said["comparisons"][0]["counts"] == kinds
+        both = [of["flows"][0] for of in (said, said["against"])]
+        assert both[0]["costliest"] == both[1]["costliest"]
+        text = orchestrator("explain", runs[0], "--against", runs[1]).stdout
+        assert f"The time that both have is compared: {shorter} is the shorter." in text
+    whole = json.loads(orchestrator("explain", first, "--json").stdout)
+    assert whole["to_ns"] == 2000 * MS
+    assert whole["flows"][0]["counts"]["HyStart"] == 1
 
 
 def test_a_flow_entry_stands_for_all_of_its_flows(fake: FakeRunner) -> None:

@@ -12,7 +12,7 @@ import pytest
 from orchestrator.recording.model import SENDER_STATE_DTYPE
 from orchestrator.recording.trace import Trace
 from results.store.store import Store
-from results.traces.comparing import difference
+from results.traces.comparing import KindSummary, difference
 from results.traces.costs import CostlyEvent, costliest
 from results.traces.moments import Moment
 from results.traces.time_limits import time_limits
@@ -156,6 +156,44 @@ def test_what_one_flow_had_and_the_other_did_not() -> None:
     assert list(found.only_second) == [second[2], second[3]]
     same = difference(first, first, 1)
     assert (list(same.only_first), list(same.only_second)) == ([], [])
+
+
+def test_kinds_have_means_over_those_moments_that_tell_them() -> None:
+    def told(kind: str, until_ms: int | None = None, **numbers: float) -> Moment:
+        return replace(moment(100, kind, until_ms), numbers=numbers)
+
+    first = [
+        told("fast recovery", 150, cwnd_before_segments=20, cwnd_after_segments=10),
+        told("fast recovery", 130, cwnd_before_segments=20, cwnd_after_segments=20),
+        told("fast recovery", cwnd_before_segments=20),  # it goes on at the trace's end
+        told("timeout", rto_ms=300.0, cwnd_before_segments=0, cwnd_after_segments=1),
+        told("full queue", 120, packets=3),
+        told("full queue", packets=4),
+    ]
+    kinds = difference(first, first[4:5], 1).kinds
+    none = KindSummary(0, None, None, None)
+    assert kinds["fast recovery"] == (
+        KindSummary(3, pytest.approx(0.04), pytest.approx(0.75), None), none,
+    )  # fmt: skip
+    assert kinds["timeout"] == (KindSummary(1, pytest.approx(0.3), None, None), none)
+    assert kinds["full queue"] == (
+        KindSummary(2, pytest.approx(0.02), None, 3.5),
+        KindSummary(1, pytest.approx(0.02), None, 3.0),
+    )
+
+
+def test_costs_and_limits_may_end_earlier_than_the_trace(
+    view: Callable[[Trace], TraceView],
+) -> None:
+    rows = [*acks((0, 111), (160, 300)), ack(400, 251, limited_by=RECEIVE_WINDOW), ack(500, 252)]
+    of = view(sender_trace(rows))
+    (whole,) = costliest(of, 0, [moment(100)], 5)
+    (part,) = costliest(of, 0, [moment(100)], 5, 130 * MS)
+    assert (whole.until_ns > 130 * MS, part.until_ns, part.is_back) == (True, 130 * MS, False)
+    assert part.cost_bytes == 18_000
+    limits = [time_limits(of, 0), time_limits(of, 0, 400 * MS), time_limits(of, 0, 450 * MS)]
+    shares = [0.0 if each is None else each.shares["receive window"] for each in limits]
+    assert shares == pytest.approx([100 / 500, 0, 50 / 450])
 
 
 def test_the_sender_is_the_one_that_is_looked_at() -> None:
