@@ -58,8 +58,12 @@ class TooManyError(UsageError):
     """A figure would have more lines or panels than can be told apart."""
 
 
-def require_distinct(series: Sequence[str], most: int = len(LINES)) -> None:
+def require_distinct(
+    series: Sequence[str], most: int = len(LINES), by: str = "by flow or where"
+) -> None:
     """Require that the series can be told apart, of which ``most`` can.
+
+    ``by`` says in the message how a user keeps fewer.
 
     Raises:
         TooManyError: there are too many.
@@ -67,7 +71,7 @@ def require_distinct(series: Sequence[str], most: int = len(LINES)) -> None:
     if len(series) > most:
         raise TooManyError(
             f"{len(series)} lines ({quoted_list(series[:10])}, ...) cannot be told apart; "
-            f"keep at most {most} of them by flow or where"
+            f"keep at most {most} of them {by}"
         )
 
 

@@ -83,10 +83,21 @@ class RunFigure(FigureSpec):
         return run
 
     def flows(self, run: StoredRun) -> list[int]:
-        """Return the indices of the flows to draw.
+        """Return the indices of the flows to draw, each with a colour of its own.
 
         Raises:
             UsageError: there is no such flow, or there are more than can be told apart.
+        """
+        chosen = self.all_flows(run)
+        names = [run.flows[index].name for index in chosen]
+        require_distinct(names, by="by `flow`, which is --flow of `orchestrator plot`")
+        return chosen
+
+    def all_flows(self, run: StoredRun) -> list[int]:
+        """Return the indices of the chosen flows, of all without a choice.
+
+        Raises:
+            UsageError: there is no such flow.
         """
         valid = [*dict.fromkeys([*run.entries, *(flow.name for flow in run.flows)])]
         for name in self.flow:
@@ -95,13 +106,11 @@ class RunFigure(FigureSpec):
                     f"run {run.id} has no flow {name}{suggest(name, valid)}; "
                     f"there are {', '.join(valid[:30])}"
                 )
-        chosen = [
+        return [
             index
             for index, flow in enumerate(run.flows)
             if not self.flow or flow.name in self.flow or run.entries[index] in self.flow
         ]
-        require_distinct([run.flows[index].name for index in chosen])
-        return chosen
 
     def span_s(self, run: StoredRun) -> tuple[float, float]:
         """Return the time to draw, in seconds since the start of traffic."""

@@ -53,6 +53,9 @@ LINES = (
     PlotStyle("#734bdc", (0, (8, 1.5, 1, 1.5, 1, 1.5)), "*", "++++"),
 )
 
+OTHER_AREA, OTHER_MARK = "#C8C8C8", "#808080"
+"""Colours of what belongs to flows that have none of their own in a figure."""
+
 _SETTINGS: dict[Any, Any] = {
     "font.family": FONT,
     "mathtext.fontset": "stix",

@@ -13,6 +13,7 @@ from results.figures import _labels
 from results.figures._canvas import Canvas, line
 from results.figures._frame import set_scale
 from results.figures._run import MOST_POINTS, RunFigure
+from results.figures._style import LINES, OTHER_MARK
 from results.figures._traced import Traced, trace_number, traced
 from results.traces.causes import what_happened
 from results.traces.moments import Moment
@@ -38,8 +39,10 @@ class EventsFigure(RunFigure):
     """What happened to flows and when, as `orchestrator explain` finds it, over their windows.
 
     Above, each kind of event has a row: a mark where one begins, and a bar as long as it lasts.
-    Below is the congestion window after each ACK. Colours are of flows. It needs a stored trace of
-    `tcp` and `acks`, with `queue` or `drops`, as `orchestrator explain RUN` makes it.
+    Below is the congestion window after each ACK. Colours are of flows. Of more than 8 flows the
+    first ones have a colour, those of TCP before others. The other events are grey. It needs a
+    stored trace of `tcp` and `acks`, with `queue` or `drops`, as `orchestrator explain RUN` makes
+    it.
     """
 
     kind: Literal["events"] = Field(description="what happened to flows, from a trace")
@@ -48,7 +51,7 @@ class EventsFigure(RunFigure):
     def draw(self, canvas: Canvas, study: Study) -> None:
         """Draw a row for each kind of event, and the windows."""
         run = self.run(study)
-        flows = self.flows(run)
+        flows = self.all_flows(run)
         names = tuple(run.flows[flow].name for flow in flows)
         need = TraceNeed(("tcp", "acks"), ("drops", "queue"), flows=names if self.flow else ())
         shown = traced(self, study, self.trace, need, TABLES)
@@ -57,9 +60,15 @@ class EventsFigure(RunFigure):
         kinds = sorted({moment.kind for moments in found.values() for moment in moments})
         if not kinds:
             study.note(f"trace {shown.number} shows no event of these flows")
+        coloured = _coloured(shown, flows)
+        if len(coloured) < len(flows):
+            study.note(
+                f"grey, and without cwnd: {len(flows) - len(coloured)} of {len(flows)} flows; "
+                "choose others by `flow`, which is --flow of `orchestrator plot`"
+            )
         above, below = canvas.panels(2, heights_in=(max(len(kinds), 1) * ROW_IN + 0.12, _WINDOW_IN))
-        self._draw_moments(above, found, kinds)
-        handles = self._draw_windows(below, shown, flows)
+        others = self._draw_moments(above, found, coloured, kinds)
+        handles = self._draw_windows(below, shown, coloured) | others
         if not handles:
             raise UsageError(f"no ACK came to these flows in trace {shown.number} of run {run.id}")
         set_scale(below.yaxis, "1", 1.0)
@@ -70,16 +79,29 @@ class EventsFigure(RunFigure):
         canvas.legend(list(handles.values()), list(handles))
 
     def _draw_moments(
-        self, panel: Axes, found: Mapping[int, Sequence[Moment]], kinds: Sequence[str]
-    ) -> None:
-        """Draw the moments of flows, each flow a little below the one before in its row."""
-        step = 0.6 / max(len(found), 1)
-        for place, moments in enumerate(found.values()):
-            colour = line(place).color
+        self,
+        panel: Axes,
+        found: Mapping[int, Sequence[Moment]],
+        coloured: Sequence[int],
+        kinds: Sequence[str],
+    ) -> dict[str, Any]:
+        """Draw the moments of flows; return the handle of those without a colour, if any is drawn.
+
+        Each flow is a little below the one before in its row, and those without a colour together.
+        """
+        step = 0.6 / (len(coloured) + (len(coloured) < len(found)))
+        handles: dict[str, Any] = {}
+        for flow, moments in found.items():
+            if not moments:
+                continue
+            place = coloured.index(flow) if flow in coloured else len(coloured)
+            colour = line(place).color if flow in coloured else OTHER_MARK
             rows = [kinds.index(moment.kind) + step * (place + 0.5) - 0.3 for moment in moments]
             begins = [moment.time_ns / 1e9 for moment in moments]
             ends = [(moment.until_ns or moment.time_ns) / 1e9 for moment in moments]
-            panel.hlines(rows, begins, ends, colors=colour, linewidth=1.6)
+            bars = panel.hlines(rows, begins, ends, colors=colour, linewidth=1.6)
+            if flow not in coloured:
+                handles["others"] = bars
             panel.plot(
                 begins, rows, linestyle="none", marker="|", markersize=4, color=colour,
                 markeredgewidth=0.9, zorder=3,
@@ -87,6 +109,7 @@ class EventsFigure(RunFigure):
         panel.set_yticks(range(len(kinds)), [_labels.plain(kind) for kind in kinds])
         panel.set_ylim(len(kinds) - 0.5 if kinds else 0.5, -0.5)
         panel.tick_params(axis="y", length=0)
+        return handles
 
     def _draw_windows(self, panel: Axes, shown: Traced, flows: Sequence[int]) -> dict[str, Any]:
         """Draw the congestion window of each flow; return handles by name."""
@@ -102,6 +125,12 @@ class EventsFigure(RunFigure):
                 )  # fmt: skip
                 handles.setdefault(self.names.get(name, name), handle)
         return handles
+
+
+def _coloured(shown: Traced, flows: Sequence[int]) -> list[int]:
+    """Return the flows that have a colour: all if they are few, or else the first, TCP before."""
+    tcp_first = sorted(flows, key=lambda flow: shown.run.flows[flow].transport != "tcp")
+    return sorted(tcp_first[: len(LINES)])
 
 
 def _within(moments: Sequence[Moment], span_s: tuple[float, float]) -> list[Moment]:

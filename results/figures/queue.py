@@ -12,7 +12,7 @@ from results.figures import _labels
 from results.figures._canvas import Canvas, line
 from results.figures._frame import set_scale
 from results.figures._run import MOST_POINTS, RunFigure
-from results.figures._style import LINES
+from results.figures._style import LINES, OTHER_AREA, OTHER_MARK
 from results.figures._traced import Traced, trace_number, traced
 from results.traces.columns import channel_names
 from results.traces.pictures import thinning
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from results.figures._study import Study
-
-OTHERS = "#C8C8C8"
-"""Of packets that no flow of the figure has."""
 
 _MARKS: dict[str, dict[str, Any]] = {
     "dropped": {"marker": "x", "markersize": 3.2, "markeredgewidth": 0.8},
@@ -104,7 +101,7 @@ class QueueFigure(RunFigure):
         rest = total[chosen] - below
         if (rest > 0).any():
             handles["others"] = panel.fill_between(
-                time_s, below, total[chosen], step="post", color=OTHERS, alpha=0.6, lw=0
+                time_s, below, total[chosen], step="post", color=OTHER_AREA, alpha=0.6, lw=0
             )
         panel.step(time_s, total[chosen], where="post", color="black", linewidth=0.6)
         return handles
@@ -123,7 +120,7 @@ class QueueFigure(RunFigure):
                 continue
             for flow in np.unique(inside.flow).tolist():
                 mine = inside.flow == flow
-                colour = line(flows.index(flow)).color if flow in flows else "#808080"
+                colour = line(flows.index(flow)).color if flow in flows else OTHER_MARK
                 panel.plot(
                     inside.time_s[mine], inside.packets[mine], color=colour, zorder=3, **look
                 )

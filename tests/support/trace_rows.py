@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.protocol.reports import trace_records as records
+from orchestrator.recording.model import FlowRecord
 from orchestrator.recording.trace import TABLES, Capture, Trace
 from results.store.store import Store
 from tests.support.recordings import flow, head, queue, recording
@@ -97,10 +98,12 @@ def told(kinds: str = "packets,acks,tcp,queue") -> Trace:
     return trace(kinds, frames if "packets" in kinds else (), acks=acks, events=events, links=links)
 
 
-def traced_run(store: Store, *traces: Trace, **changes: Any) -> str:
-    """Store a run of two flows with these traces; ``changes`` are of its head."""
+def traced_run(
+    store: Store, *traces: Trace, flows: Sequence[FlowRecord] = (), **changes: Any
+) -> str:
+    """Store a run of two or these flows with these traces; ``changes`` are of its head."""
     run_id = store.begin(head(**{"experiment_sha256": "e1", "variant": {}, **changes}))
-    made = recording([], flows=[flow("a"), flow("b")], queues=[queue()])
+    made = recording([], flows=flows or [flow("a"), flow("b")], queues=[queue()])
     store.finish(run_id, made, 1.0, {"network": {"hosts": ["s", "d"]}})
     for each in traces:
         store.add_trace(run_id, each)

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from orchestrator.errors import UsageError
+from orchestrator.protocol.reports import trace_records as records
 from orchestrator.recording.trace import Capture, Trace
-from results.figures._style import LINES
+from results.figures._style import LINES, OTHER_MARK
 from results.store.store import Store
 from tests.support.figures import canvas, drawn, legend
-from tests.support.trace_rows import told, traced_run
+from tests.support.recordings import flow
+from tests.support.trace_rows import END, MS, state, step, told, trace, traced_run
 
 AGAIN = [0xC8 / 255, 0x10 / 255, 0x2E / 255, 1.0]
 KEYS: dict[str, dict[str, Any]] = {
@@ -82,6 +84,35 @@ def test_events_have_a_row_for_each_kind(store: Store) -> None:
         (marks,) = above.lines
         assert sorted(marks.get_xdata()) == [0.003, 0.008]
         assert below.lines[0].get_ydata().tolist() == [10, 11, 5]
+
+
+def test_of_many_flows_the_first_have_colours_and_the_events_of_others_are_grey(
+    store: Store,
+) -> None:
+    """Those of TCP are first: f1 to f8, and grey are the UDP flow f0, and f9."""
+    drops = [
+        step((number + 1) * MS, records.REFUSED, number, 100, to_sink=1, payload_bytes=1000)
+        for number in (0, 1, 8, 9)
+    ]
+    acks = [state(0, 0, 0, cwnd_segments=10), state(7 * MS, 1000, 3000, cwnd_segments=11)]
+    flows = [flow(f"f{number}", transport="tcp" if number else "udp") for number in range(10)]
+    ends = [{**END, "flow": 1}]
+    traced_run(store, trace("acks,tcp,queue", acks=acks, links=drops, ends=ends), flows=flows)
+    with canvas(store, "events") as shown:
+        above, below = shown.axes
+        assert [marks.get_color() for marks in above.lines] == [
+            OTHER_MARK, LINES[0].color, LINES[7].color, OTHER_MARK,
+        ]  # fmt: skip
+        assert [line.get_color() for line in below.lines] == [LINES[0].color]
+        assert legend(shown) == ["f1", "others"]
+        heights = [line.get_ydata()[0] for line in above.lines]
+        assert heights[1] < heights[2] < heights[0] == heights[3]
+
+
+def test_more_flows_than_colours_are_refused_with_the_option_that_keeps_few(store: Store) -> None:
+    traced_run(store, flows=[flow(f"f{number}") for number in range(9)])
+    with pytest.raises(UsageError, match=r"9 lines .* at most 8 of them by `flow`, .* --flow of"):
+        drawn(store, "time")
 
 
 @pytest.mark.parametrize("kind", KEYS)
