@@ -104,9 +104,25 @@ def test_of_many_flows_the_first_have_colours_and_the_events_of_others_are_grey(
             OTHER_MARK, LINES[0].color, LINES[7].color, OTHER_MARK,
         ]  # fmt: skip
         assert [line.get_color() for line in below.lines] == [LINES[0].color]
-        assert legend(shown) == ["f1", "others"]
+        assert legend(shown) == ["f1", "f8", "others"]
         heights = [line.get_ydata()[0] for line in above.lines]
         assert heights[1] < heights[2] < heights[0] == heights[3]
+
+
+def test_events_of_udp_have_rows_and_no_panel_of_cwnd(store: Store) -> None:
+    drops = [step(MS, records.REFUSED, 0, 100, to_sink=1, payload_bytes=1000)]
+    whole = trace("acks,tcp,queue", ends=[], links=drops)
+    traced_run(store, whole, flows=[flow("a", transport="udp")])
+    with canvas(store, "events") as shown:
+        (rows,) = shown.axes
+        assert [label.get_text() for label in rows.get_yticklabels()] == ["full queue"]
+        assert rows.get_xlabel() == "Time (s)"
+
+
+def test_a_trace_with_nothing_of_the_flows_is_an_error(store: Store) -> None:
+    traced_run(store, told())
+    with pytest.raises(UsageError, match=r"no event of these flows, and no ACK .* by `flow`"):
+        drawn(store, "events", flow="b")
 
 
 def test_more_flows_than_colours_are_refused_with_the_option_that_keeps_few(store: Store) -> None:
