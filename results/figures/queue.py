@@ -33,10 +33,11 @@ _MARKS: dict[str, dict[str, Any]] = {
 class QueueFigure(RunFigure):
     """A link's queue packet by packet: who waits in it, and what it drops and marks.
 
-    The line is the number of packets that wait, after each step of a packet. The areas are the
-    packets of each flow, over each other. Crosses are packets that the queue dropped or the link
-    lost, circles packets that it marked with CE. They have the colour of their flow. It needs a
-    stored trace of `queue`: `orchestrator zoom RUN --window FROM..TO --trace queue`.
+    The line is the number of packets that wait, after each step of a packet. Of many steps it is
+    their upper edge, without short dips. The areas are the packets of each flow, over each other.
+    Crosses are packets that the queue dropped or the link lost, circles packets that it marked with
+    CE. They have the colour of their flow. It needs a stored trace of `queue`:
+    `orchestrator zoom RUN --window FROM..TO --trace queue`.
     """
 
     kind: Literal["queue"] = Field(description="a link's queue packet by packet, from a trace")
@@ -103,7 +104,8 @@ class QueueFigure(RunFigure):
             handles["others"] = panel.fill_between(
                 time_s, below, total[chosen], step="post", color=OTHER_AREA, alpha=0.6, lw=0
             )
-        panel.step(time_s, total[chosen], where="post", color="black", linewidth=0.6)
+        outline = thinning.outline(made.time_s, total, *shown.span_s)
+        panel.step(*outline, where="post", color="black", linewidth=0.6)
         return handles
 
     def _points(

@@ -172,6 +172,21 @@ def test_steps_keep_extremes_and_the_step_before() -> None:
     assert (found[0], found[-1]) == (100, 900)
 
 
+def test_an_outline_is_a_line_where_steps_go_up_and_down_and_keeps_peaks_and_long_dips() -> None:
+    """Of 10 s, with a step each ms: 40, 38, 40, ..., a peak of a step, and a dip of 0.5 s."""
+    time_s = np.arange(10_000) / 1000
+    values = np.where(np.arange(10_000) % 2, 38.0, 40.0)
+    values[3333] = 90
+    values[5000:5500] = 3
+    at, most = thinning.outline(time_s, values, 1.0, 9.0)
+    assert (len(at), at[0], at[-1]) == (601, 1.0, 9.0)
+    changes = np.flatnonzero(np.diff(most, prepend=np.nan))
+    assert most[changes].tolist() == [40, 90, 40, 3, 40]
+    assert np.abs(at[changes] - [1.0, 3.333, 3.334, 5.0, 5.5]).max() < 8 / 600
+    few = thinning.outline(time_s, values, 4.9995, 5.0025)
+    assert [each.tolist() for each in few] == [[4.999, 5.0, 5.001, 5.002], [38, 3, 3, 3]]
+
+
 def test_a_need_names_the_command_that_makes_the_trace(store: Store) -> None:
     run = traced_frames.run_with(store, traced_frames.trace(DROPS))
     need = TraceNeed(("acks",), ("packets", "queue"), (10**8, 15 * 10**8))
