@@ -19,6 +19,14 @@ CLOSEST = TraceNeed(("packets", "acks", "queue", "tcp"))
 """What a trace has of which the page shows all."""
 
 
+@pages.get("/runs/<run_id>/traces")
+def listed(run_id: str) -> AnyResponse:
+    """Lead to the list of traces on the run's page."""
+    query.check_names(request.args, ())
+    with reading_run(run_id) as (_store, stored):
+        return redirect(url_for("pages.run", run_id=stored.id, _anchor="moments"))
+
+
 @pages.get("/runs/<run_id>/traces/<int:number>")
 def trace(run_id: str, number: int) -> str | AnyResponse:
     """Show one trace; a short id of a run leads to the whole one."""

@@ -105,3 +105,14 @@ def test_the_page_of_a_trace(client: FlaskClient, store: tuple[Path, str, str]) 
     assert client.get(f"/runs/{run}/traces/9").status_code == 404
     assert client.get("/runs/last/traces/1").status_code == 302
     assert client.get(f"/runs/{run}/traces/1?x=1").status_code == 400
+
+
+def test_the_address_of_all_traces_leads_to_their_list(
+    client: FlaskClient, store: tuple[Path, str, str]
+) -> None:
+    answer = client.get("/runs/last/traces")
+    assert answer.status_code == 302
+    address, _hash, place = answer.location.partition("#")
+    assert f'id="{place}"' in client.get(address).text
+    assert client.get("/runs/none/traces").status_code == 404
+    assert client.get(f"/runs/{store[1]}/traces?x=1").status_code == 400
