@@ -57,11 +57,23 @@ def test_what_happened_is_listed_marked_and_leads_closer(page: Page, stored: Sto
     rows.get_by_role("button").click()
     said = page.locator("[data-said]")
     expect(said).to_contain_text("At 0.008000 s a loss was found of a: fast recovery")
+    expect(rows.get_by_role("button")).to_be_focused()
     expect(page.locator("#range")).to_contain_text("0.000–0.112 s")
     assert page.locator("#chart-cwnd canvas").evaluate("one => one.toDataURL()") != marked
+    said.get_by_role("button", name="Show in the charts").press("Enter")
+    expect(page.locator("#chart-cwnd .plot")).to_be_focused()
+    expect(page.locator("#chart-cwnd")).to_be_in_viewport()
     said.get_by_role("link", name="Look closer in trace 1").click()
     expect(page.locator("#traced[data-loads]")).to_be_attached()
     assert page.url.endswith("/traces/1#t=0.0000..0.1120&flow=a")
+
+
+def test_the_address_of_all_traces_shows_their_list(page: Page, stored: Stored) -> None:
+    address, ids = stored
+    page.goto(f"{address}/runs/{ids['traced']}/traces")
+    expect(page.locator("#charts[data-loads]")).to_be_attached()
+    expect(page.locator("#told tbody tr")).to_have_count(2)
+    expect(page.locator("#moments h3")).to_be_in_viewport()
 
 
 def test_a_trace_is_drawn_packet_by_packet(page: Page, stored: Stored) -> None:

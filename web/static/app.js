@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=9bfce7d4b1f8254de87837ec580b309dd7240b2383938ea459f14a75a1f7d972 body=5474147316c369f457a46ec9f9b260be9708f2a9eecdad38d0d3505b4c490c92
+// Built by web/ts/build.mjs, not edited. sources=94ac313377b1c52f22bd58d1973e7ab26cd2f35188dbeb10ef7630653e11a138 body=1f3dca6069a942ae37da4d7ae60b1f6b9ae3dffa3c0686d4f49e128d27a6d43b
 "use strict";
 (() => {
   // src/bands.ts
@@ -541,7 +541,7 @@
   // src/moments.ts
   var LISTED = 200;
   var AROUND_S = 0.1;
-  function startMoments(timeline, look2, redraw) {
+  function startMoments(timeline, look2, redraw, goThere) {
     const place = document.getElementById("moments");
     const form = place?.querySelector("form");
     if (!place || !form) return async () => {
@@ -577,7 +577,9 @@
       options(choices.flow, answer.flows, wanted.flow);
       const listed = Math.min(moments.length, LISTED);
       count.textContent = `${found} in sight${found > moments.length ? `, the first ${moments.length} marked` : ""}${found > listed ? `, the first ${listed} listed` : ""}`;
+      const focused = rows.contains(document.activeElement);
       rows.replaceChildren(...moments.slice(0, LISTED).map(row));
+      if (focused) rows.children[moments.findIndex(isChosen)]?.querySelector("button")?.focus({ preventScroll: true });
       mark2();
     }
     function row(moment) {
@@ -593,14 +595,21 @@
         element("td", { className: "wrap", textContent: moment.text })
       );
     }
+    const isChosen = (one) => one.time_s === chosen?.time_s && one.flow === chosen.flow && one.kind === chosen.kind;
     function choose(moment) {
       chosen = moment;
       const end = moment.until_s ?? moment.time_s;
       const around = Math.max(AROUND_S, (end - moment.time_s) / 2);
       const [from, to] = [Math.max(0, moment.time_s - around), end + around];
-      said?.replaceChildren(element("p", { textContent: `At ${moment.time_s.toFixed(6)} s ${moment.text}.` }), ...lookCloser(moment, from, to));
+      said?.replaceChildren(element("p", { textContent: `At ${moment.time_s.toFixed(6)} s ${moment.text}.` }), ...wayThere(), ...lookCloser(moment, from, to));
       group.zoom(from, to);
       mark2();
+    }
+    function wayThere() {
+      if (!goThere) return [];
+      const button = element("button", { type: "button", textContent: "Show in the charts" });
+      button.addEventListener("click", goThere);
+      return [element("p", {}, button)];
     }
     function lookCloser(moment, from, to) {
       if (place?.dataset.trace) return [];
@@ -620,7 +629,7 @@
         from: one.time_s,
         to: one.until_s ?? one.time_s,
         stroke: look2(one.flow).stroke,
-        chosen: one.time_s === chosen?.time_s && one.flow === chosen.flow && one.kind === chosen.kind
+        chosen: isChosen(one)
       }));
       redraw();
     }
@@ -968,7 +977,7 @@
     charts.queue.tools.append(unit);
     const index = new Map(boxes.map((box) => [box.value, Number(box.dataset.index)]));
     const look2 = (name) => ({ ...line(index.get(name) ?? 0), width: 1.5 });
-    const moments = startMoments(timeline, look2, () => all.forEach((chart) => chart.remark()));
+    const moments = startMoments(timeline, look2, () => all.forEach((chart) => chart.remark()), () => charts.cwnd.focus());
     async function load() {
       void moments();
       running2?.abort();

@@ -59,7 +59,7 @@ export function startCharts(section: HTMLElement): (names: string[]) => void {
 
   const index = new Map(boxes.map((box) => [box.value, Number(box.dataset.index)]));
   const look: Look = (name) => ({ ...line(index.get(name) ?? 0), width: 1.5 });
-  const moments = startMoments(timeline, look, () => all.forEach((chart) => chart.remark()));
+  const moments = startMoments(timeline, look, () => all.forEach((chart) => chart.remark()), () => charts.cwnd.focus());
 
   async function load(): Promise<void> {
     void moments();

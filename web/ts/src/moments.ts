@@ -18,8 +18,11 @@ interface Closer {
 const LISTED = 200; // more rows make the page slow
 const AROUND_S = 0.1;
 
-/** Start the list of the page, if it has one; return what loads what the charts' part of the time has. */
-export function startMoments(timeline: Timeline, look: Look, redraw: () => void): () => Promise<void> {
+/**
+ * Start the list of the page, if it has one; return what loads what the charts' part of the time has.
+ * `goThere` goes to the charts, where they are not beside the list.
+ */
+export function startMoments(timeline: Timeline, look: Look, redraw: () => void, goThere?: () => void): () => Promise<void> {
   const place = document.getElementById("moments");
   const form = place?.querySelector("form");
   if (!place || !form) return async () => {};
@@ -56,7 +59,10 @@ export function startMoments(timeline: Timeline, look: Look, redraw: () => void)
     const listed = Math.min(moments.length, LISTED);
     count.textContent = `${found} in sight${found > moments.length ? `, the first ${moments.length} marked` : ""}`
       + `${found > listed ? `, the first ${listed} listed` : ""}`;
+    const focused = rows.contains(document.activeElement);
     rows.replaceChildren(...moments.slice(0, LISTED).map(row));
+    // The button that was pressed is a new one now. Who uses the keyboard goes on from there.
+    if (focused) rows.children[moments.findIndex(isChosen)]?.querySelector("button")?.focus({ preventScroll: true });
     mark();
   }
 
@@ -68,15 +74,24 @@ export function startMoments(timeline: Timeline, look: Look, redraw: () => void)
       element("td", { textContent: moment.kind }), element("td", { className: "wrap", textContent: moment.text }));
   }
 
+  const isChosen = (one: Moment) => one.time_s === chosen?.time_s && one.flow === chosen.flow && one.kind === chosen.kind;
+
   /** Show the charts around a moment, its sentence, and how to look closer. */
   function choose(moment: Moment): void {
     chosen = moment;
     const end = moment.until_s ?? moment.time_s;
     const around = Math.max(AROUND_S, (end - moment.time_s) / 2);
     const [from, to] = [Math.max(0, moment.time_s - around), end + around];
-    said?.replaceChildren(element("p", { textContent: `At ${moment.time_s.toFixed(6)} s ${moment.text}.` }), ...lookCloser(moment, from, to));
+    said?.replaceChildren(element("p", { textContent: `At ${moment.time_s.toFixed(6)} s ${moment.text}.` }), ...wayThere(), ...lookCloser(moment, from, to));
     group.zoom(from, to);
     mark();
+  }
+
+  function wayThere(): Node[] {
+    if (!goThere) return [];
+    const button = element("button", { type: "button", textContent: "Show in the charts" });
+    button.addEventListener("click", goThere);
+    return [element("p", {}, button)];
   }
 
   function lookCloser(moment: Moment, from: number, to: number): Node[] {
@@ -94,7 +109,7 @@ export function startMoments(timeline: Timeline, look: Look, redraw: () => void)
   function mark(): void {
     group.moments = answer?.moments.map((one) => ({
       from: one.time_s, to: one.until_s ?? one.time_s, stroke: look(one.flow).stroke,
-      chosen: one.time_s === chosen?.time_s && one.flow === chosen.flow && one.kind === chosen.kind,
+      chosen: isChosen(one),
     }));
     redraw();
   }
