@@ -68,6 +68,20 @@ def test_what_happened_is_listed_marked_and_leads_closer(page: Page, stored: Sto
     assert page.url.endswith("/traces/1#t=0.0000..0.1120&flow=a")
 
 
+def test_the_story_of_flows_is_told_when_it_is_opened(page: Page, stored: Stored) -> None:
+    address, ids = stored
+    page.goto(f"{address}/runs/{ids['traced']}")
+    expect(page.locator("#charts[data-loads]")).to_be_attached()
+    rows = page.locator("#stories tbody tr")
+    expect(rows).to_have_count(0)
+    page.locator("#stories summary").press("Enter")
+    expect(rows).to_have_count(2)
+    expect(rows.nth(0)).to_contain_text("application 100%")
+    page.goto(f"{address}/runs/{ids['part']}")
+    expect(page.locator("#told")).to_be_attached()
+    assert page.locator("#stories").count() == 0
+
+
 def test_the_address_of_all_traces_shows_their_list(page: Page, stored: Stored) -> None:
     address, ids = stored
     page.goto(f"{address}/runs/{ids['traced']}/traces")

@@ -20,6 +20,7 @@ from results.documents import trace_document
 from results.store.parts.traces import TraceHead
 from results.store.stored import StoredRun
 from results.traces.columns import TABLE_NAMES, Columns, columns
+from results.traces.costs import CostlyEvent
 from results.traces.pictures import needs, thinning
 from results.traces.pictures.needs import TraceNeed, channel_of
 from results.traces.pictures.occupancy import QueuePoints
@@ -101,6 +102,44 @@ def moments(path: RunAddress, query: MomentsQuery) -> Response:
             ],
         )
         return jsonify(answer.document())
+
+
+@traces.address(
+    "/runs/<run_id>/stories",
+    says="It is what `orchestrator explain` says of a whole run, by a stored trace of it.",
+)
+def stories(path: RunAddress) -> Response:
+    """Return what limited the time of each flow, and what cost it most."""
+    with reading_run(path.run_id) as (_store, stored):
+        head = traced.of_whole_run(stored, stored.traces)
+        told = [] if head is None else traced.stories(stored, head)
+        answer = contract.Stories.model_construct(
+            schema_=SCHEMA,
+            run=stored.id,
+            trace=None if head is None else head.number,
+            command=command_lines.explain(stored, current_app.config[DB]),
+            flows=[
+                contract.FlowStory.model_construct(
+                    flow=flow.name,
+                    limited_by=None if story.limits is None else story.limits.shares,
+                    limits_shown_by=None if story.limits is None else story.limits.shown_by,
+                    costliest=[_costly(event, kinds) for event, kinds in story.costliest],
+                )
+                for flow, story in zip(stored.flows, told, strict=False)
+            ],
+        )
+        return jsonify(answer.document())
+
+
+def _costly(event: CostlyEvent, kinds: Sequence[str]) -> contract.CostlyEvent:
+    return contract.CostlyEvent.model_construct(
+        time_s=event.time_ns / 1e9,
+        until_s=event.until_ns / 1e9,
+        is_back=event.is_back,
+        cost_bytes=event.cost_bytes,
+        level_bps=event.level_bps,
+        kinds=list(kinds),
+    )
 
 
 def _is_in(part: TimeRange, each: traced.ToldMoment) -> bool:

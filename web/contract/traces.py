@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -45,6 +45,37 @@ class Moments(Versioned):
     first: int
     found: int = Field(description="number of those that fit")
     moments: list[TracedMoment]
+
+
+class CostlyEvent(ResponseModel):
+    """One or more moments together, and by how much they set a flow back."""
+
+    time_s: float = Field(description=_TIMES)
+    until_s: float = Field(description="when the flow was furthest behind its level")
+    is_back: bool = Field(description="whether it was back at its level before the next event")
+    cost_bytes: int
+    level_bps: float = Field(description="the rate of acknowledged data in the RTT before")
+    kinds: list[str] = Field(description="kinds of its moments")
+
+
+class FlowStory(ResponseModel):
+    """What limited a flow's sender, and what cost it most."""
+
+    flow: str
+    limited_by: dict[str, float] | None = Field(
+        description="shares of its time by what limited its sender; null: none was seen, as of UDP"
+    )
+    limits_shown_by: Literal["samples", "acks"] | None
+    costliest: list[CostlyEvent] = Field(description="what cost it most, the costliest first")
+
+
+class Stories(Versioned):
+    """What limited flows, and what cost them most, in the whole run."""
+
+    run: str
+    trace: int | None = Field(description="number of the trace that tells it; null: none does")
+    command: str = Field(description="makes such a trace, and tells")
+    flows: list[FlowStory]
 
 
 class Part(ResponseModel):

@@ -105,6 +105,7 @@ def run(run_id: str) -> str | AnyResponse:
             policers=run_view.policers(stored),
             traces=traces,
             tells=bool(traced.telling(traces)),
+            has_stories=traced.of_whole_run(stored, traces) is not None,
             closer=json.dumps(
                 [
                     {**vars(one), "url": url_for("traces.trace", run_id=run_id, number=one.number)}

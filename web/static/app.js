@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=94ac313377b1c52f22bd58d1973e7ab26cd2f35188dbeb10ef7630653e11a138 body=1f3dca6069a942ae37da4d7ae60b1f6b9ae3dffa3c0686d4f49e128d27a6d43b
+// Built by web/ts/build.mjs, not edited. sources=18db2f810d422efa196c31cb16a9cf0e06769b15262982249d95a0d9bd7dbedf body=f4188cc753890eb06abc95e162dba5d36ad5a5c666c73d3ff99fa5942eca949b
 "use strict";
 (() => {
   // src/bands.ts
@@ -75,6 +75,7 @@
     const [factor, prefix] = PREFIXES.find(([least]) => Math.abs(value) >= least) ?? [1, ""];
     return `${digits(value / factor)} ${prefix}${unit}`.trim();
   }
+  var amount = (bytes) => rate(bytes, "B");
   var whole = (value) => Number.isInteger(value) ? String(value) : digits(value);
 
   // src/swatch.ts
@@ -506,7 +507,7 @@
 
   // src/api.ts
   async function fetchJson(url, signal) {
-    const response = await fetch(url, { signal });
+    const response = await fetch(url, signal ? { signal } : {});
     const answer = await response.json();
     if (!response.ok) throw new Error(answer.error?.message ?? response.statusText);
     return answer;
@@ -804,6 +805,35 @@
     ctx.restore();
   }
 
+  // src/stories.ts
+  function startStories(look2) {
+    const place = document.getElementById("stories");
+    const rows = place?.querySelector("tbody");
+    if (!place || !rows) return;
+    place.addEventListener("toggle", () => void load(), { once: true });
+    async function load() {
+      try {
+        const { flows } = await fetchJson(place?.dataset.api ?? "");
+        rows?.replaceChildren(...flows.map(row));
+      } catch (error) {
+        rows?.replaceChildren(element("tr", {}, element("td", { colSpan: 3, textContent: `cannot be shown: ${error.message}` })));
+      }
+    }
+    function row({ flow, limited_by, costliest }) {
+      const shares = Object.entries(limited_by ?? {}).map(([what, share2]) => element("div", { textContent: `${what} ${digits(100 * share2, 3)}%` }));
+      return element(
+        "tr",
+        {},
+        element("th", { scope: "row" }, swatch(look2(flow)), ` ${flow}`),
+        element("td", {}, ...limited_by ? shares : ["–"]),
+        element("td", { className: "wrap" }, ...costliest.map((one) => element("div", { textContent: sentence(one) })))
+      );
+    }
+  }
+  function sentence({ time_s, until_s, is_back, cost_bytes, level_bps, kinds }) {
+    return `At ${time_s.toFixed(6)} s ${kinds.join(", ")}: ${amount(cost_bytes)} less than at the ${rate(level_bps)} before, until ${until_s.toFixed(6)} s${is_back ? "" : ", when it was not yet back"}.`;
+  }
+
   // src/timeline.ts
   var LEAST_SPAN_S = 1e-4;
   var QUIET_MS = 80;
@@ -978,6 +1008,7 @@
     const index = new Map(boxes.map((box) => [box.value, Number(box.dataset.index)]));
     const look2 = (name) => ({ ...line(index.get(name) ?? 0), width: 1.5 });
     const moments = startMoments(timeline, look2, () => all.forEach((chart) => chart.remark()), () => charts.cwnd.focus());
+    startStories(look2);
     async function load() {
       void moments();
       running2?.abort();

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from results.store.parts.traces import TraceHead
 from results.store.stored import StoredRun
 from results.traces.causes import what_happened
 from results.traces.columns import channel_names
+from results.traces.costs import CostlyEvent, costliest
 from results.traces.moments import Moment
 from results.traces.pictures import needs, windows
 from results.traces.pictures import occupancy as queues
@@ -17,11 +18,15 @@ from results.traces.pictures.needs import TraceNeed, Window
 from results.traces.pictures.occupancy import Occupancy
 from results.traces.pictures.time_sequence import TimeSequence
 from results.traces.pictures.windows import AckStates
+from results.traces.time_limits import TimeLimits, time_limits
 from results.traces.view import TraceView
 from web.http.cache import TRACED, cached
 
 TELLING = TraceNeed(("tcp", "acks"), ("drops", "queue"))
 """What a trace must have so that it tells what happened to flows."""
+
+MOST_COSTLY = 5
+"""Events of a flow that cost most."""
 
 _OF_MOMENTS = ("acks", "events", "links", "drops")
 
@@ -41,6 +46,18 @@ class WhatHappened:
     traces: Sequence[int]
     windows: Sequence[Window]
     moments: Sequence[ToldMoment]
+
+
+@dataclass(frozen=True)
+class FlowStory:
+    """What limited the sender of a flow, and what cost it most.
+
+    ``limits`` is None where no sender was traced, as of UDP. ``costliest`` has events with the
+    kinds of their moments.
+    """
+
+    limits: TimeLimits | None
+    costliest: Sequence[tuple[CostlyEvent, Sequence[str]]]
 
 
 def telling(heads: Sequence[TraceHead]) -> list[TraceHead]:
@@ -85,6 +102,39 @@ def _moments(run: StoredRun, head: TraceHead) -> Callable[[], tuple[list[Moment]
         return sorted(found, key=lambda each: (each.time_ns, each.until_ns or 0)), False
 
     return make
+
+
+def of_whole_run(run: StoredRun, heads: Sequence[TraceHead]) -> TraceHead | None:
+    """Return the smallest of a run's traces that tells of the whole run; None if none does."""
+    need = replace(TELLING, window_ns=(0, round((run.row.simulated_s or 0.0) * 1e9)))
+    showing = [head for head in heads if not need.lacks(head)]
+    return min(showing, key=lambda head: head.stored_bytes, default=None)
+
+
+def stories(run: StoredRun, head: TraceHead) -> list[FlowStory]:
+    """Return the story of each flow, by a trace of the whole run.
+
+    Raises:
+        StoreError: the trace cannot be read.
+    """
+    moments = cached((run.id, head.number, "moments"), _moments(run, head), TRACED)
+
+    def make() -> tuple[list[FlowStory], bool]:
+        view = TraceView(run, needs.read(run, head, windows.TABLES))
+        return [_story(view, flow, moments) for flow in range(len(view.flows))], False
+
+    return cached((run.id, head.number, "stories"), make, TRACED)
+
+
+def _story(view: TraceView, flow: int, moments: Sequence[Moment]) -> FlowStory:
+    mine = [moment for moment in moments if moment.flow == flow]
+    return FlowStory(
+        time_limits(view, flow),
+        [
+            (event, list(dict.fromkeys(mine[at].kind for at in event.moments)))
+            for event in costliest(view, flow, mine, MOST_COSTLY)
+        ],
+    )
 
 
 def sequence(run: StoredRun, head: TraceHead, flow: int) -> TimeSequence | None:

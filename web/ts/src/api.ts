@@ -69,6 +69,14 @@ export interface Moments {
   moments: Moment[];
 }
 
+export interface Stories {
+  flows: {
+    flow: string;
+    limited_by: Record<string, number> | null;
+    costliest: { time_s: number; until_s: number; is_back: boolean; cost_bytes: number; level_bps: number; kinds: string[] }[];
+  }[];
+}
+
 export interface Bytes {
   found: number;
   time_s: number[];
@@ -118,8 +126,8 @@ export interface AckStates {
 }
 
 /** Fetch JSON; throws an Error with the server's message. */
-export async function fetchJson<T>(url: string, signal: AbortSignal): Promise<T> {
-  const response = await fetch(url, { signal });
+export async function fetchJson<T>(url: string, signal?: AbortSignal): Promise<T> {
+  const response = await fetch(url, signal ? { signal } : {});
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.error?.message ?? response.statusText);
   return answer as T;

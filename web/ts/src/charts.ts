@@ -7,6 +7,7 @@ import { startMoments } from "./moments";
 import { delays, type Flow, goodputs, losses, roundTrips, windows } from "./pictures";
 import { backlogs, drawQueue, type Unit, UNITS } from "./queues";
 import type { Look } from "./series";
+import { startStories } from "./stories";
 import { digits, line, rate, whole } from "./style";
 import { Timeline } from "./timeline";
 import { TransferChart } from "./transfers";
@@ -60,6 +61,8 @@ export function startCharts(section: HTMLElement): (names: string[]) => void {
   const index = new Map(boxes.map((box) => [box.value, Number(box.dataset.index)]));
   const look: Look = (name) => ({ ...line(index.get(name) ?? 0), width: 1.5 });
   const moments = startMoments(timeline, look, () => all.forEach((chart) => chart.remark()), () => charts.cwnd.focus());
+
+  startStories(look);
 
   async function load(): Promise<void> {
     void moments();

@@ -33,5 +33,8 @@ export function rate(value: number, unit = "bit/s"): string {
   return `${digits(value / factor)} ${prefix}${unit}`.trim();
 }
 
+/** Format a number of bytes, such as `1.25 MB`. */
+export const amount = (bytes: number) => rate(bytes, "B");
+
 /** Format a count. */
 export const whole = (value: number) => (Number.isInteger(value) ? String(value) : digits(value));

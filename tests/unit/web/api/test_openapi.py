@@ -59,7 +59,7 @@ def addresses(ids: dict[str, str]) -> Iterator[str]:
     for run_id in ids.values():
         yield from (f"/api/runs/{run_id}{part}" for part in (
             "", "/tcp", "/queues", "/goodput", "/datagrams", "/transfers", "/provenance", "/logs",
-            "/network", "/progress", "/traces",
+            "/network", "/progress", "/traces", "/stories",
             "/moments", "/moments?kind=full+queue&first=0&most=1",
         ))  # fmt: skip
     run = f"/api/runs/{ids['mixed']}"

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from orchestrator.protocol.reports import trace_records as records
 from orchestrator.recording.trace import Capture, Trace
 from results.store.store import Store
-from tests.support.trace_rows import told, traced_run
+from tests.support.trace_rows import MS, state, step, told, trace, traced_run
 from web import create_app
 
 
@@ -105,6 +106,38 @@ def test_the_page_of_a_trace(client: FlaskClient, store: tuple[Path, str, str]) 
     assert client.get(f"/runs/{run}/traces/9").status_code == 404
     assert client.get("/runs/last/traces/1").status_code == 302
     assert client.get(f"/runs/{run}/traces/1?x=1").status_code == 400
+
+
+def test_stories_tell_what_limited_flows_and_what_cost_them_most(tmp_path: Path) -> None:
+    """A segment a millisecond, a drop after 100 ms, and nothing from 110 ms to 160 ms."""
+    busy = {"mss_bytes": 1000, "srtt_us": 10_000, "rto_us": 40_000, "limited_by": 1}
+    acks = [
+        state(at * MS, 1000 * number, 0, delivered_segments=number, **busy)
+        for number, at in enumerate([*range(111), *range(160, 400)])
+    ]
+    acks[-1]["limited_by"] = 0
+    drop = step(100 * MS, records.REFUSED, 0, 100, to_sink=1, payload_bytes=1000)
+    whole = trace("acks,tcp,queue", acks=acks, links=[drop])
+    part = Trace(Capture(0, 10**9, frozenset({"acks", "tcp", "drops"})))
+    path = tmp_path / "runs.db"
+    with Store(path) as opened:
+        told_id, part_id = traced_run(opened, part, whole), traced_run(opened, part)
+    client = create_app(path).test_client()
+    answer = client.get(f"/api/runs/{told_id}/stories").json
+    assert answer is not None
+    assert answer["trace"] == 2
+    first, second = answer["flows"]
+    assert (first["flow"], first["limited_by"]["congestion window"]) == ("a", 1)
+    (costly,) = first["costliest"]
+    assert (costly["time_s"], costly["until_s"], costly["kinds"]) == (0.1, 0.16, ["full queue"])
+    assert (costly["cost_bytes"], costly["level_bps"], costly["is_back"]) == (48_000, 8e6, True)
+    assert (second["flow"], second["limited_by"], second["costliest"]) == ("b", None, [])
+    assert "What limited each flow" in client.get(f"/runs/{told_id}").text
+    none = client.get(f"/api/runs/{part_id}/stories").json
+    assert none is not None
+    assert (none["trace"], none["flows"]) == (None, [])
+    assert none["command"] == f"orchestrator explain {part_id} --db {path}"
+    assert "What limited each flow" not in client.get(f"/runs/{part_id}").text
 
 
 def test_the_address_of_all_traces_leads_to_their_list(
