@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=18db2f810d422efa196c31cb16a9cf0e06769b15262982249d95a0d9bd7dbedf body=f4188cc753890eb06abc95e162dba5d36ad5a5c666c73d3ff99fa5942eca949b
+// Built by web/ts/build.mjs, not edited. sources=00534552b5a346e0fe634a47502b113b8a5d2e8ca80939666162950850aacfc8 body=afc36b600a8a85abddbba6be50ab88978a71084efa0f74b8c9d3c76010038e3d
 "use strict";
 (() => {
   // src/bands.ts
@@ -527,6 +527,7 @@
       for (const value of (key in values ? values[key] : before.getAll(key)) ?? []) after.append(key, value);
     }
     const [whole3, text] = [location.pathname + location.search, String(after)];
+    if (!text && !KEYS.some((key) => before.has(key))) return;
     history.replaceState(null, "", text ? `${whole3}#${text}` : whole3);
   }
   function tick(key, boxes, nameOf2) {

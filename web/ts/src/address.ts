@@ -13,7 +13,7 @@ export function kept(key: Key): string[] | undefined {
   return values.length ? values : undefined;
 }
 
-/** Keep these values; undefined means what a page shows without any. */
+/** Keep these values; undefined means what a page shows without any. A link to a part of the page stays till then. */
 export function keep(values: Partial<Record<Key, string[] | undefined>>): void {
   const before = read();
   const after = new URLSearchParams();
@@ -21,6 +21,7 @@ export function keep(values: Partial<Record<Key, string[] | undefined>>): void {
     for (const value of (key in values ? values[key] : before.getAll(key)) ?? []) after.append(key, value);
   }
   const [whole, text] = [location.pathname + location.search, String(after)];
+  if (!text && !KEYS.some((key) => before.has(key))) return;
   history.replaceState(null, "", text ? `${whole}#${text}` : whole);
 }
 
