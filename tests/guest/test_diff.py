@@ -39,6 +39,7 @@ CHANGES = {
     "beta": ("flows.mine.congestion.parameters.beta=716",),
     "queue": ("topology.bottleneck.queue.limit=101p",),
     "seed": ("seed=6",),
+    "short": ("duration=600ms",),
     "loss": ("topology.bottleneck.loss=1%",),
     "loss, seed": ("topology.bottleneck.loss=1%", "seed=6"),
 }
@@ -121,6 +122,15 @@ def test_seeds_part_runs_where_something_is_drawn(runs: tuple[str, dict[str, str
     assert (none["identical"], none["time_ns"], none["set_up"]) == (
         True, None, [{"path": "seed", "values": [5, 6]}],
     )  # fmt: skip
+
+
+def test_a_shorter_run_is_equal_until_it_ends(runs: tuple[str, dict[str, str]]) -> None:
+    said = diff(runs, "plain", "short")
+    assert said["set_up"] == [{"path": "duration", "values": ["800ms", "600ms"]}]
+    assert (said["identical"], said["time_ns"], said["equal_until_ns"]) == (
+        False, None, 600_000_000,
+    )  # fmt: skip
+    assert said["equal"]["links"] > 1000
 
 
 def test_equal_runs_are_bit_identical(runs: tuple[str, dict[str, str]]) -> None:
