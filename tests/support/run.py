@@ -65,7 +65,7 @@ class FakeRunner:
     trace: Callable[[Capture], Trace] = Trace
     asked: list[tuple[Plan, RunOptions]] = field(default_factory=list)
     wall_s: float = 0.5
-    simulated_s: float = 2.0
+    simulated_s: float | None = None
 
     def __call__(self, plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
         self.asked.append((plan, options))
@@ -90,7 +90,8 @@ class FakeRunner:
                 return run_id
             verdict = self.verdict.get(spec.seed, "faithful")
             made = recording(spec, verdict, self.digest(spec))
-            made = replace(made, simulated_s=self.simulated_s)
+            if self.simulated_s is not None:
+                made = replace(made, simulated_s=self.simulated_s)
             if spec.capture is not None:
                 try:
                     made = replace(made, trace=options.keep(self.trace(spec.capture), spec))

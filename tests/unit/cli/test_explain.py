@@ -25,7 +25,7 @@ def traced(capture: Capture) -> Trace:
     times = [time for time in range(10, 800) if not 210 <= time < 310]
     acks = [
         acked(time * MS, delivered_segments=number, mss_bytes=1000, srtt_us=20_000, rto_us=200_000,
-              limited_by=1, cwnd_segments=20)
+              limited_by=1, cwnd_segments=20 if time < 310 else 10, ssthresh_segments=10)
         for number, time in enumerate(times)
     ]  # fmt: skip
     acks.append(acked(800 * MS, delivered_segments=len(times), mss_bytes=1000))
