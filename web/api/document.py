@@ -68,6 +68,7 @@ ANSWERS: dict[str, type[BaseModel]] = {
     "api_details.progress": several.Progress,
     "api_traces.listed": traces.Traces,
     "api_traces.moments": traces.Moments,
+    "api_traces.stories": traces.Stories,
     "api_traces.sequence": traces.TimeSequence,
     "api_traces.queue": traces.TracedQueue,
     "api_traces.acks": traces.AckStates,

@@ -131,8 +131,8 @@ def stories(path: RunAddress) -> Response:
         return jsonify(answer.document())
 
 
-def _costly(event: CostlyEvent, kinds: Sequence[str]) -> contract.CostlyEvent:
-    return contract.CostlyEvent.model_construct(
+def _costly(event: CostlyEvent, kinds: Sequence[str]) -> contract.CostlyMoments:
+    return contract.CostlyMoments.model_construct(
         time_s=event.time_ns / 1e9,
         until_s=event.until_ns / 1e9,
         is_back=event.is_back,

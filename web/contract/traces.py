@@ -47,7 +47,7 @@ class Moments(Versioned):
     moments: list[TracedMoment]
 
 
-class CostlyEvent(ResponseModel):
+class CostlyMoments(ResponseModel):
     """One or more moments together, and by how much they set a flow back."""
 
     time_s: float = Field(description=_TIMES)
@@ -66,7 +66,7 @@ class FlowStory(ResponseModel):
         description="shares of its time by what limited its sender; null: none was seen, as of UDP"
     )
     limits_shown_by: Literal["samples", "acks"] | None
-    costliest: list[CostlyEvent] = Field(description="what cost it most, the costliest first")
+    costliest: list[CostlyMoments] = Field(description="what cost it most, the costliest first")
 
 
 class Stories(Versioned):
