@@ -15,6 +15,7 @@ import numpy as np
 from flask import Response, abort, current_app, jsonify
 
 from orchestrator.errors import UsageError
+from orchestrator.windows import window_text
 from results.contract.base import SCHEMA
 from results.documents import trace_document
 from results.store.parts.traces import TraceHead
@@ -355,7 +356,7 @@ def _range(part: TimeRange, head: TraceHead) -> tuple[float, float]:
     from_s = max(begin_ns / 1e9, begin_ns / 1e9 if part.from_s is None else part.from_s)
     to_s = min(end_ns / 1e9, end_ns / 1e9 if part.to_s is None else part.to_s)
     if from_s >= to_s:
-        window = needs.words(begin_ns, end_ns)
+        window = window_text(begin_ns, end_ns)
         raise UsageError(f"from, to: trace {head.number} is of {window}")
     return from_s, to_s
 

@@ -11,6 +11,7 @@ from orchestrator.recording import trace_ranges
 from orchestrator.recording.trace import Trace
 from orchestrator.suggestions import suggest
 from orchestrator.units import listed
+from orchestrator.windows import window_text
 from results.store.parts.integrity import damaged
 from results.store.parts.traces import TraceHead
 from results.store.stored import StoredRun
@@ -43,7 +44,7 @@ class TraceNeed:
             return f"it has no {' and no '.join(missing)}"
         begin_ns, end_ns = window_of(head)
         if self.window_ns and not begin_ns <= self.window_ns[0] < self.window_ns[1] <= end_ns:
-            return f"it is of {words(begin_ns, end_ns)}"
+            return f"it is of {window_text(begin_ns, end_ns)}"
         if capture.flows and not (self.flows and set(self.flows) <= set(capture.flows)):
             return f"it has only the flows {listed(capture.flows)}"
         kept = [_is_of(channel, capture.links) for channel in self.channels]
@@ -64,21 +65,11 @@ def window_of(head: TraceHead) -> Window:
     return capture.from_ns, end_ns
 
 
-def words(from_ns: int, to_ns: int) -> str:
-    """Return a window as ``zoom --window`` takes it."""
-    return f"{_seconds(from_ns)}..{_seconds(to_ns)}"
-
-
-def _seconds(time_ns: int) -> str:
-    text = f"{time_ns // 10**9}.{time_ns % 10**9:09d}"
-    return text.rstrip("0").rstrip(".") + "s"
-
-
 def zoom_arguments(run: StoredRun, need: TraceNeed) -> list[str]:
     """Return the arguments of ``orchestrator`` that make a trace which shows what is needed."""
     window = need.window_ns or (0, round(run.duration_s * 1e9))
     kinds = ",".join((*need.kinds, *need.one_of[:1]))
-    return ["zoom", run.id, "--window", words(*window), "--trace", kinds]
+    return ["zoom", run.id, "--window", window_text(*window), "--trace", kinds]
 
 
 def trace_for(run: StoredRun, need: TraceNeed, number: int | None = None) -> TraceHead:
