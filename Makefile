@@ -23,17 +23,20 @@ DEV_READY := $(VENV)/.ready-dev-$(KEY)
 
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 
-# What `make check` and `make test` run side by side; tests are told apart by their markers.
+# What `make check` and `make test` run side by side; tests are told apart by their markers, each of
+# which has its folders (_MARKERS_OF_FOLDERS in tests/conftest.py), so that no command collects all.
 BESIDE := $(BIN)/python tools/side_by_side.py
 STYLE := $(BIN)/ruff check; $(BIN)/ruff format --check; $(BIN)/python tools/supply_chain.py licences; $(BIN)/reuse lint --lines; $(BIN)/python tools/prose.py
 PLAYBOOKS := PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/ansible-lint -q playbooks
 SPREAD := --numprocesses=auto --maxprocesses=4
 UNITS := $(BIN)/pytest $(SPREAD) --dist=worksteal \
 	-m 'not build and not long and not slow' tests/unit kmods/tests
-SLOW_UNITS := $(BIN)/pytest $(SPREAD) --dist=worksteal -m 'slow and not build and not long' tests/unit kmods/tests
+SLOW_UNITS := $(BIN)/pytest $(SPREAD) --dist=worksteal --durations=10 -m '(slow or build) and not long' tests/unit kmods/tests
 GUESTS := $(BIN)/pytest $(SPREAD) --dist=loadscope --no-loadscope-reorder --own-cpu --durations=15 \
-	-m '(guest or browser or build or kmods) and not (real_time or lab_hosts or long)'
-HOSTS := $(BIN)/pytest --durations=5 -m 'lab_hosts and not real_time and not long'
+	-m '(guest or kmods) and not (real_time or lab_hosts or long)' tests/guest tests/kmods tests/web
+BROWSER := $(BIN)/pytest --durations=10 -m 'browser and not (guest or long)' tests/web
+HOSTS := $(BIN)/pytest --durations=5 -m 'lab_hosts and not real_time and not long' tests/lab
+REAL_TIME := $(BIN)/pytest --durations=15 -m 'real_time and not long' tests/hostile tests/lab
 
 .PHONY: help setup run check test test-long test-hostile test-faults test-determinism test-examples test-flent test-vagrant fuzz docs lint sbom audit format lock guest bench screenshots clean
 
@@ -51,8 +54,8 @@ check: $(DEV_READY)  ## check style, types, licences and the quick unit tests (a
 
 test: check  ## check all that a merge needs: `make check`, slow unit tests, playbooks, builds, guests, lab, browser (14 minutes)
 	@$(BIN)/orchestrator guest build --quiet
-	@$(BESIDE) --show guests --show hosts tests "slow units=$(SLOW_UNITS)" "playbooks=$(PLAYBOOKS)" "guests=$(GUESTS)" "hosts=$(HOSTS)"
-	$(BIN)/pytest --durations=15 -m 'real_time and not long'
+	@$(BESIDE) --show guests --show hosts tests "slow units=$(SLOW_UNITS)" "playbooks=$(PLAYBOOKS)" "guests=$(GUESTS)" "browser=$(BROWSER)" "hosts=$(HOSTS)"
+	$(REAL_TIME)
 
 test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM, try all of it, destroy it
 	@tools/setup vagrant

@@ -33,6 +33,17 @@ _APART = (_LAST, "tests/kmods/test_kmods.py")
 """Files whose tests share nothing and go to different workers; those of others stay together."""
 
 
+_MARKERS_OF_FOLDERS = {
+    "tests/guest/": {"guest"},
+    "tests/hostile/": {"guest", "real_time"},
+    "tests/kmods/": {"kmods"},
+    "tests/lab/": {"lab_hosts", "real_time"},
+    "tests/web/": {"browser", "guest"},
+}
+"""Each command of the Makefile collects the folders of its markers alone. Any other test would be
+run by none."""
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--own-cpu", action="store_true", help="keep each worker on a CPU of its own")
 
@@ -63,7 +74,13 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the longest tests first and short ones last, so that all workers end together."""
+    """Run the longest tests first and short ones last, so that all workers end together.
+
+    Raises:
+        pytest.UsageError: no command of the Makefile would run one of the tests
+    """
+    for item in items:
+        _require_marker(item)
     many = len(_LONGEST_FIRST)
 
     def rank(item: pytest.Item) -> int:
@@ -73,6 +90,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         return next(ranks, many)
 
     items.sort(key=rank)
+
+
+def _require_marker(item: pytest.Item) -> None:
+    """Require a marker by which a command of the Makefile takes the tests of this folder."""
+    markers = {mark.name for mark in item.iter_markers()}
+    if "long" in markers:
+        return
+    placed = set().union(*_MARKERS_OF_FOLDERS.values())
+    for folder, wanted in _MARKERS_OF_FOLDERS.items():
+        if item.nodeid.startswith(folder):
+            if not markers & wanted:
+                marks = " or ".join(sorted(wanted))
+                raise pytest.UsageError(f"{item.nodeid}: tests of {folder} are marked {marks}")
+            return
+    if markers & placed:
+        marks = ", ".join(sorted(markers & placed))
+        raise pytest.UsageError(f"{item.nodeid}: no folder of tests that are marked {marks}")
 
 
 class FileScheduling(LoadScopeScheduling):  # type: ignore[misc]

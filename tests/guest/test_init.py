@@ -12,6 +12,7 @@ from guest.build import GuestKernel
 from orchestrator.cli import commands
 
 
+@pytest.mark.guest
 @pytest.mark.parametrize(
     ("options", "words", "runs"),
     [([], ["--set", "duration=12s"], 1), (["--sweep"], ["--reduced"], 2)],

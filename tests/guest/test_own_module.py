@@ -225,6 +225,7 @@ def test_a_build_reads_a_kbuild_once(scenario: Path, kernel: GuestKernel) -> Non
     assert list(built.sha256()) == ["tcp_mycc"]
 
 
+@pytest.mark.long
 def test_a_module_is_bit_identical_wherever_it_is_built(
     scenario: Path, tmp_path: Path, kernel: GuestKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,8 +10,14 @@ from guest.build import ensure
 from tests.hostile.host import Desk, desk, snapshot
 from tests.support.users import User, users
 
+FIRST, *OTHERS = users()
 
-@pytest.fixture(scope="session", params=users(), ids=lambda user: f"as-{user.name}")
+
+@pytest.fixture(
+    scope="session",
+    params=[FIRST, *(pytest.param(user, marks=pytest.mark.long) for user in OTHERS)],
+    ids=lambda user: f"as-{user.name}",
+)
 def somebody(request: pytest.FixtureRequest) -> User:
     """Return each user in turn."""
     user = request.param

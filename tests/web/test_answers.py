@@ -185,9 +185,8 @@ def test_a_wrong_condition_is_said_beside_it(browser: Browser, stored: Stored) -
     context.close()
 
 
-@pytest.mark.parametrize(
-    ("scheme", "width"), [pytest.param("light", 1280, marks=pytest.mark.long), ("dark", 400)]
-)
+@pytest.mark.long
+@pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 400)])
 def test_axe_finds_nothing_on_any_page(
     browser: Browser, stored: Stored, scheme: str, width: int
 ) -> None:

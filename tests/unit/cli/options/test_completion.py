@@ -181,7 +181,7 @@ removes the line before it."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shell", ["bash", "zsh"])
+@pytest.mark.parametrize("shell", ["bash", pytest.param("zsh", marks=pytest.mark.long)])
 def test_a_shell_completes_what_is_typed(shell: str, tmp_path: Path, stored: list[str]) -> None:
     words, source = SHELLS[shell]
     (tmp_path / "unmistakable.yaml").write_text("")

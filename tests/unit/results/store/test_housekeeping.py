@@ -284,7 +284,13 @@ with Store(Path(sys.argv[1])) as store:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("what", "steps"), [("rm", 700), ("rm", 20_000), ("gc", 3_000), ("gc", 50_000)]
+    ("what", "steps"),
+    [
+        ("rm", 700),
+        pytest.param("rm", 20_000, marks=pytest.mark.long),
+        pytest.param("gc", 3_000, marks=pytest.mark.long),
+        ("gc", 50_000),
+    ],
 )
 def test_a_process_that_is_killed_removes_everything_or_nothing(
     path: Path, monkeypatch: pytest.MonkeyPatch, what: str, steps: int
