@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-THEMES = ("ns3", "runs", "scale", "jobs", "collect", "store", "dashboard")
+THEMES = ("ns3", "runs", "scale", "jobs", "collect", "store", "dashboard", "traces")
 """Modules ``bench_<theme>``, the most important first."""
 
 

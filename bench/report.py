@@ -33,6 +33,7 @@ THEMES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "jobs": tables.jobs,
     "collect": tables.collect,
     "dashboard": tables.dashboard,
+    "traces": tables.traces,
 }
 """What makes the table of a theme."""
 

@@ -174,6 +174,36 @@ def collect(results: Results) -> str:
     return f"{each}\n\n{whole}"
 
 
+def traces(results: Results) -> str:
+    """Return what a window of 1 s costs, and a run without one beside an earlier program's."""
+    rows = [
+        ("1 CUBIC flow, 100 Mbit/s, 12 s, without a trace", seconds(results["run_s"]), ""),
+        (
+            "the same, with all traces of 1 s, by `zoom`",
+            seconds(results["zoom_s"]),
+            _times_as_long(results["zoom_times"]),
+        ),
+    ]
+    if "before_s" in results:
+        rows[1:1] = [
+            (
+                "the same, by a program that could not trace",
+                seconds(results["before_s"]),
+                f"the first took {_times_as_long(results['run_times'])}",
+            )
+        ]
+    events = f"{results['events']:,}".replace(",", " ")
+    return (
+        f"{table(('run', 'wall time', 'times as long, pair by pair'), rows)}\n\n"
+        f"A window has {events} records (median). It takes at most "
+        f"{results['stored_bytes'] / 1e6:.2f} MB of the database."
+    )
+
+
+def _times_as_long(value: Mapping[str, Any]) -> str:
+    return f"{value['median']:.3f} ({value['min']:.3f} to {value['max']:.3f})"
+
+
 PAGE_NAMES = {
     "experiments": "list of ten experiments",
     "experiment of 1000": "an experiment of 1000 runs: 25 variants, 40 repetitions, 2 flows",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bench import figure, measuring, report, tables
+from bench import bench_traces, figure, measuring, report, tables
 from bench.bench_collect import estimated
 from bench.bench_dashboard import PAGES
 from bench.bench_runs import sampling_cost
@@ -155,3 +155,17 @@ def test_commands_take_turns_and_stop_after_their_rounds(tmp_path: Path) -> None
     assert said == ["short\n", "long\n", "short\n", "short\n"]
     with pytest.raises(SystemExit, match="bad: exit 3"):
         Command("bad", ["sh", "-c", "exit 3"], 1).run()
+
+
+def test_traces_are_compared_pair_by_pair() -> None:
+    times = bench_traces.ratios([3.0, 3.3], [3.0, 3.0])
+    results = theme(
+        run_s=spread([3.0, 3.3]), zoom_s=spread([4.5, 6.0]), zoom_times=times, events=223_148,
+        stored_bytes=957_000, before_s=spread([3.0, 3.0]), run_times=times,
+    )  # fmt: skip
+    text = tables.traces(results)
+    assert "| 3 s (3 to 3) | the first took 1.050 (1.000 to 1.100) |" in text
+    assert "223 148 records" in text
+    assert "0.96 MB" in text
+    without = {key: value for key, value in results.items() if key not in ("before_s", "run_times")}
+    assert "could not trace" not in tables.traces(without)
