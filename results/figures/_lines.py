@@ -12,10 +12,10 @@ from orchestrator.errors import UsageError
 from orchestrator.recording.model import RECEIVER, SENDER
 from orchestrator.suggestions import suggest
 from results.figures import _run
-from results.figures._canvas import line
+from results.figures._canvas import line, require_distinct
 from results.figures._panels import PANELS, PanelText, SampleColumn, column, with_unit
 from results.figures._run import TimeSeries
-from results.figures._style import PlotStyle
+from results.figures._style import LINES, PlotStyle
 from results.metrics.base import channel, running
 from results.metrics.estimate import ESTIMATES
 from results.samples.sample_tables import Columns
@@ -69,6 +69,9 @@ class RunLines:
         return panel, sources[name]()
 
     def _of_column(self, written: str, known: SampleColumn) -> tuple[PanelText, list[Named]]:
+        if known.source == "counter":
+            panel = PanelText(known.title, known.unit, "it grew at no host of these flows")
+            return panel, self._counters(written, known.name)
         why = f"no {'queue' if known.source in ('queue', 'statistic') else 'flow of TCP'} has it"
         if known.source in ("algorithm", "statistic"):
             slots = dict(self._slots(known))
@@ -201,6 +204,35 @@ class RunLines:
             named_lines.append((f"queue of {self.names.get(name, name)}", line(number), points))
         return named_lines
 
+    def _counters(self, written: str, wanted: str) -> list[Named]:
+        """Return what a counter has grown by since traffic began, at hosts of the flows.
+
+        A host where it did not grow has no line. Hosts that share a network namespace have one.
+        Their looks are others than those of the flows, whose panels may be in the same figure.
+        """
+        known = self.run.counter_names
+        whole = {name.rpartition(":")[2]: name for name in known.names} | {
+            name: name for name in known.names
+        }
+        if wanted not in whole:
+            raise UsageError(
+                f"panel {written}: run {self.run.id} has no counter {wanted} that grew"
+                f"{suggest(wanted, list(whole))}; `orchestrator export` writes all that it has"
+            )
+        ends = [host for flow in self.flows for host in _ends_of(self.run, flow)]
+        places = dict.fromkeys(known.place_of[host] for host in ends if host in known.place_of)
+        grown = [
+            (", ".join(self.names.get(host, host) for host in known.hosts[place]), series)
+            for place in places
+            if (series := self.run.counter_series(place).get(whole[wanted])) is not None
+        ]
+        require_distinct([name for name, _series in grown], by="by flow")
+        first = len(self.flows) if len(self.flows) + len(grown) <= len(LINES) else 0
+        return [
+            (name, line(first + number), _steps(times_ns / 1e9, values, self.run.duration_s))
+            for number, (name, (times_ns, values)) in enumerate(grown)
+        ]
+
     def _estimates(self) -> list[Named]:
         named_lines = []
         for flow in self.flows:
@@ -211,6 +243,16 @@ class RunLines:
                 bits = points._replace(values=points.values * 8)
                 named_lines.append((self._name(flow), self._look(flow), bits))
         return named_lines
+
+
+def _ends_of(run: StoredRun, flow: int) -> tuple[str, str]:
+    return run.flows[flow].source, run.flows[flow].sink
+
+
+def _steps(times_s: Floats, values: npt.NDArray[np.integer], end_s: float) -> TimeSeries:
+    """Return a counter as a line that rises where it was read to have grown, to the run's end."""
+    corners_s = np.concatenate(([0.0], np.repeat(times_s, 2), [end_s]))
+    return TimeSeries(corners_s, np.repeat(np.concatenate(([0.0], values)), 2))
 
 
 def _during(columns: Columns, run: StoredRun, flow: int) -> npt.NDArray[np.bool_]:

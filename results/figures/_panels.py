@@ -9,12 +9,16 @@ from orchestrator.recording.model import QUEUE_DTYPE, TCP_DTYPE
 from orchestrator.suggestions import suggest
 from orchestrator.units import shown
 
-Source = Literal["sender", "receiver", "queue", "algorithm", "statistic"]
+Source = Literal["sender", "receiver", "queue", "algorithm", "statistic", "counter"]
 """Whose column a panel shows.
 
 ``algorithm`` are the fields that a congestion control reports, ``statistic`` those of a kind of
-queue. Their names are known with the run.
+queue, ``counter`` the SNMP counters of hosts. Their names are known with the run.
 """
+
+_KNOWN_WITH_THE_RUN: Mapping[str, Source] = {
+    "algorithm": "algorithm", "statistic": "statistic", "counter": "counter",
+}  # fmt: skip
 
 
 class PanelText(NamedTuple):
@@ -81,8 +85,8 @@ def column(written: str) -> SampleColumn | None:
     """Return the column that a panel's name means; None for names of :data:`PANELS`.
 
     ``rttvar_us`` is of senders, ``receiver.rcv_space_bytes`` of receivers, ``queue.drops`` of
-    queues, ``algorithm.FIELD`` what a congestion control reports, and ``statistic.FIELD`` what a
-    kind of queue counts.
+    queues, ``algorithm.FIELD`` what a congestion control reports, ``statistic.FIELD`` what a kind
+    of queue counts, and ``counter.NAME`` an SNMP counter of hosts.
 
     Raises:
         ValueError: there is no such panel or column.
@@ -96,14 +100,15 @@ def column(written: str) -> SampleColumn | None:
     columns: Mapping[str, tuple[str, ...]] = {
         "sender": SENDER_COLUMNS, "receiver": SENDER_COLUMNS, "queue": QUEUE_COLUMNS,
     }  # fmt: skip
-    if source in ("algorithm", "statistic") and name:
-        return _made("algorithm" if source == "algorithm" else "statistic", name)
+    if source in _KNOWN_WITH_THE_RUN and name:
+        return _made(_KNOWN_WITH_THE_RUN[source], name)
     if name not in columns.get(source, ()):
         valid = [*PANELS, *SENDER_COLUMNS, *QUEUE_COLUMNS]
         raise ValueError(
             f"there is no panel {shown(written)}{suggest(written, valid)}; panels are "
             f"{', '.join(PANELS)}, any column of samples of TCP (such as rttvar_us) or of queues "
-            "(backlog_bytes), receiver.COLUMN, queue.COLUMN, algorithm.FIELD and statistic.FIELD"
+            "(backlog_bytes), receiver.COLUMN, queue.COLUMN, algorithm.FIELD, statistic.FIELD and "
+            "counter.NAME"
         )
     if source == "receiver":
         return _made("receiver", name)
@@ -111,6 +116,8 @@ def column(written: str) -> SampleColumn | None:
 
 
 def _made(source: Source, name: str) -> SampleColumn:
+    if source == "counter":
+        return SampleColumn(source, name, name.rpartition(":")[2], "1", 1.0)
     suffix, unit, factor = _unit_of(name)
     label = name.removesuffix(suffix).replace("_", " ")
     title = f"{label} (receiver)" if source == "receiver" else label

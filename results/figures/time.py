@@ -46,7 +46,8 @@ class TimeFigure(RunFigure):
     bottlenecks, and the bandwidth that congestion controls estimate. Further ones are ssthresh,
     in_flight (tcp_packets_in_flight() of include/net/tcp.h), retransmissions and drops in bins, and
     any column of samples by its name: rttvar_us, pacing_rate_bytes_per_s, backlog_bytes,
-    receiver.rcv_space_bytes, queue.drops, algorithm.FIELD, statistic.FIELD.
+    receiver.rcv_space_bytes, queue.drops, algorithm.FIELD, statistic.FIELD. counter.TCPTimeouts is
+    what that SNMP counter has grown by at the hosts of the flows.
     """
 
     kind: Literal["time"] = Field(description="a run over time")

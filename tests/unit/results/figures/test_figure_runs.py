@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 from orchestrator.errors import UsageError
+from orchestrator.recording.counters import CounterNames
+from orchestrator.recording.model import COUNTER_DTYPE
 from results.experiment.experiments import Experiment
 from results.figures import _style
 from results.figures._canvas import Canvas
@@ -150,6 +152,26 @@ def test_a_panel_shows_any_column_by_its_name(store: Store) -> None:
         again = shown.axes[2].lines[0].get_ydata()
         assert sum(again) == columns["total_retrans_segments"][-1]
         assert set(shown.axes[10].lines[0].get_ydata()) == {1.0}
+
+
+def test_a_panel_shows_what_a_counter_has_grown_by_at_hosts_of_the_flows(store: Store) -> None:
+    counted = np.zeros(3, COUNTER_DTYPE)
+    counted["time_ns"], counted["host"] = (2 * 10**9, 5 * 10**9, 5 * 10**9), (0, 0, 2)
+    counted["value"] = (1, 4, 7)
+    hosts = (("al0",), ("bl0",), ("elsewhere",))
+    known = CounterNames(hosts, ("TcpExt:TCPTimeouts", "TcpExt:TCPLossProbes"))
+    made = recording(duration_s=10.0)
+    add(store, counters=counted, provenance=made.provenance | {"counters": known.document()})
+    for written in ("counter.TCPTimeouts", "counter.TcpExt:TCPTimeouts"):
+        with canvas(store, "time", panel=written) as shown:
+            (steps,) = shown.axes[0].lines
+            assert list(steps.get_xdata()) == [0, 2, 2, 5, 5, 10]
+            assert list(steps.get_ydata()) == [0, 0, 1, 1, 4, 4]
+            assert labels(shown) == ["TCPTimeouts"]
+    with pytest.raises(UsageError, match="it grew at no host of these flows"):
+        drawn(store, "time", panel="counter.TCPLossProbes")
+    with pytest.raises(UsageError, match=r"no counter TCPTimeout .*did you mean `TCPTimeouts`"):
+        drawn(store, "time", panel="counter.TCPTimeout")
 
 
 def test_a_title_on_two_lines_keeps_a_number_and_its_unit_together(store: Store) -> None:
