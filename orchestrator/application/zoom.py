@@ -24,6 +24,7 @@ from results.store.store import Store
 if TYPE_CHECKING:
     from orchestrator.planning.runspec import RunSpec
     from results.store.parts.traces import TraceHead
+    from results.store.stored import StoredRun
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ def zoom(
             is not of the run, or the trace is larger than its limit.
         RunError: the run failed this time.
     """
+    request = _of_flows(request, settings)
     if (stored := _stored(request, settings)) is not None:
         return stored
     made = made_again(request, settings, listener, asker)
@@ -100,6 +102,15 @@ def zoom(
         return ZoomResult(made.run_id, made.digest, made.stored_digest, None)
     _require_whole(made.trace, asker)
     return ZoomResult(made.run_id, made.digest, made.stored_digest, keep(made, settings))
+
+
+def _of_flows(request: ZoomRequest, settings: RunSettings) -> ZoomRequest:
+    """Return the request with the flows of the entries that it names."""
+    if not request.capture.flows:
+        return request
+    with Store.open_read_only(settings.db) as store:
+        flows = flows_named(store.load(request.run), request.capture.flows)
+    return replace(request, capture=replace(request.capture, flows=tuple(flows)))
 
 
 def _stored(request: ZoomRequest, settings: RunSettings) -> ZoomResult | None:
@@ -177,6 +188,26 @@ def require_flows(names: Sequence[str], known: Sequence[str]) -> None:
     for name in names:
         if problem := captures.flow_problem(name, known):
             raise UsageError(f"--flow {name}: {problem}")
+
+
+def flows_named(run: StoredRun, names: Sequence[str]) -> list[str]:
+    """Return the flows of a run with these names or of these flow entries, or all without a name.
+
+    Raises:
+        UsageError: there is none with a name.
+    """
+    known = [flow.name for flow in run.flows]
+    if not names:
+        return known
+    chosen: dict[str, None] = {}
+    for name in names:
+        if name not in run.entries:
+            require_flows([name], known)
+        of_name = (
+            flow for flow, entry in zip(known, run.entries, strict=True) if name in (flow, entry)
+        )
+        chosen |= dict.fromkeys(of_name)
+    return list(chosen)
 
 
 def require_kinds(kinds: Iterable[str]) -> None:

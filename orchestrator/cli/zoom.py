@@ -50,7 +50,13 @@ _ROWS = {
     required=True,
     help="The part of the run to look at, such as 12s..13s or 900ms..1.1s.",
 )
-@click.option("--flow", "flows", metavar="FLOW", multiple=True, help="Only this flow. Repeatable.")
+@click.option(
+    "--flow",
+    "flows",
+    metavar="FLOW",
+    multiple=True,
+    help="Only this flow, or the flows of this entry. Repeatable.",
+)
 @click.option(
     "--link",
     "links",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from orchestrator.application import stored_plans
 from orchestrator.application.events import Listener, notices
 from orchestrator.application.stored.explanation import Explanation, FlowComparison, FlowStory
-from orchestrator.application.zoom import ZoomRequest, require_flows, zoom
+from orchestrator.application.zoom import ZoomRequest, flows_named, zoom
 from orchestrator.errors import RunError, UsageError
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.trace import Capture
@@ -94,7 +94,7 @@ def _in_common(
     """
     with Store.open_existing(settings.db, notices(listener)) as store:
         runs = [store.load(run) for run in (request.run, against)]
-        names = [_flows_named(run, request.flows) for run in runs]
+        names = [flows_named(run, request.flows) for run in runs]
         ends_ns = [_end_ns(run) for run in runs]
     common = [name for name in names[0] if name in names[1]]
     if not common:
@@ -108,23 +108,6 @@ def _in_common(
 def _end_ns(run: StoredRun) -> int:
     """Return when the traffic of a run ended."""
     return nanoseconds(run.row.simulated_s or 0.0)
-
-
-def _flows_named(run: StoredRun, names: Sequence[str]) -> list[str]:
-    """Return the flows of a run with these names or of these flow entries, or all without a name.
-
-    Raises:
-        UsageError: there is none with a name.
-    """
-    known = [flow.name for flow in run.flows]
-    found = [] if names else [*known]
-    for name in names:
-        if name not in run.entries:
-            require_flows([name], known)
-        found += [
-            flow for flow, entry in zip(known, run.entries, strict=True) if name in (flow, entry)
-        ]
-    return list(dict.fromkeys(found))
 
 
 def _comparison(
@@ -146,7 +129,7 @@ def _explain(
     """Return what happened to the flows of one run, if no window is asked for until a time."""
     with Store.open_existing(settings.db, notices(listener)) as store:
         stored = store.load(request.run)
-        flows = _flows_named(stored, request.flows)
+        flows = flows_named(stored, request.flows)
         end_ns = _end_ns(stored)
         asked = request.window_ns
         if request.at_ns is not None:

@@ -6,6 +6,8 @@ import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -13,7 +15,7 @@ from orchestrator import backends
 from orchestrator.application import stored_plans
 from orchestrator.application.executor import LOCAL, choose
 from orchestrator.application.making_runs import RunSettings
-from orchestrator.application.zoom import ZoomRequest, ZoomResult, zoom
+from orchestrator.application.zoom import ZoomRequest, ZoomResult, flows_named, zoom
 from orchestrator.errors import RunError, UsageError
 from orchestrator.protocol.reports.trace_records import MOST_LIMIT_BYTES
 from orchestrator.protocol.version import LINK_MODEL
@@ -22,6 +24,7 @@ from orchestrator.units import parse_time_ns
 from orchestrator.windows import window_text
 from results.schema import database
 from results.store.store import Store
+from results.store.stored import StoredRun
 from tests.support import traces
 from tests.support.run import KERNEL, FakeRunner, fake, orchestrator, recording, run_ids
 
@@ -139,6 +142,16 @@ def test_flows_and_links_select_what_is_kept(fake: FakeRunner, stored: str) -> N
     assert rows(links=(f"{first}:reverse",)) == {"links": 1, "frames": 2}
     assert rows(links=(f"{first}:reverse", first)) == {"links": 2, "frames": 2}
     assert rows(links=(links[1],)) == {"links": 0, "frames": 1}
+
+
+def test_an_entry_names_all_its_flows(stored: str) -> None:
+    flows = [SimpleNamespace(name=name) for name in ("bulk[0]", "bulk[1]", "web")]
+    run = cast("StoredRun", SimpleNamespace(flows=flows, entries=["bulk", "bulk", "web"]))
+    assert flows_named(run, ()) == ["bulk[0]", "bulk[1]", "web"]
+    assert flows_named(run, ("web", "bulk[1]", "bulk")) == ["web", "bulk[1]", "bulk[0]"]
+    with pytest.raises(UsageError, match=r"--flow bul: .*bulk"):
+        flows_named(run, ("bul",))
+    assert refused(ZoomRequest(stored, replace(CAPTURE, flows=("onee",)))).startswith("--flow onee")
 
 
 def test_a_store_that_cannot_be_written_is_refused_before_the_run_is_made(
