@@ -14,24 +14,15 @@ from orchestrator.application.stored.diff import diff
 from orchestrator.cli.options import completion, shared
 from orchestrator.cli.render import terminal
 from orchestrator.cli.render.run_events import RunEvents
-from orchestrator.windows import decimal_seconds
 from results.comparison.one_sided import OneSided
+from results.traces.difference import sentences
 from results.traces.difference.difference_document import document
-from results.wording import quantities
+from results.traces.difference.sentences import NAMES
 
 if TYPE_CHECKING:
     from results.comparison.runs import DifferingValue
     from results.traces.difference.model import RunDifference, RunSide
     from results.traces.difference.traced_events import TracedEvent
-
-_EQUAL = {
-    "links": "steps of packets through links",
-    "acks": "states after ACKs",
-    "events": "events of connections",
-    "drops": "packets dropped outside of links",
-}
-
-_KINDS = {"packet": "a packet", "ack": "an ACK", "state": "an event of a connection"}
 
 
 @click.command()
@@ -64,47 +55,30 @@ def command(one: str, other: str, db: Path, as_json: bool, quiet: bool) -> int:
 
 
 def _print(difference: RunDifference) -> None:
-    one, other = difference.sides
-    terminal.line(f"a: {one.run_id}")
-    terminal.line(f"b: {other.run_id}")
+    for name, side in zip(NAMES, difference.sides, strict=True):
+        terminal.line(f"{name}: {side.run_id}")
     terminal.line("They differ in:" if difference.set_up else "Their set-ups are equal.")
     for part in difference.in_short:
         terminal.line(f"  {_one_sided(part) if isinstance(part, OneSided) else _values(part)}")
     if difference.identical:
-        terminal.line("The runs are bit-identical: all that their digests cover is equal.")
+        terminal.line(sentences.IDENTICAL)
         return
     terminal.line("")
-    equal = difference.equal or {}
-    parts = [f"{equal[name]} {what}" for name, what in _EQUAL.items() if equal.get(name)]
-    if parts:
-        terminal.line(f"Equal in both runs: {', '.join(parts)}.")
+    if equal := sentences.equal_before(difference):
+        terminal.line(equal)
     if difference.time_ns is None:
-        terminal.line(_without_parting(difference))
+        terminal.line(sentences.outcome(difference))
         return
     _print_parting(difference)
 
 
-def _without_parting(difference: RunDifference) -> str:
-    """Return what is told of runs of which no traced event differs, though their digests do."""
-    ends = [side.end_ns for side in difference.sides]
-    if difference.equal_until_ns is None or ends[0] == ends[1]:
-        return "Their digests differ, and no traced event does: what differs is not traced."
-    shorter = "a" if ends[0] < ends[1] else "b"
-    until = decimal_seconds(difference.equal_until_ns)
-    return f"They are equal until {shorter} ends at {until} s."
-
-
 def _print_parting(difference: RunDifference) -> None:
-    assert difference.time_ns is not None, "they part"
-    assert difference.kind is not None, "they part"
-    what = _KINDS[difference.kind]
-    terminal.line(f"At {_seconds(difference.time_ns)} s they part, by {what}:")
-    for name, side in zip("ab", difference.sides, strict=True):
-        text = "no such event at that time" if side.there is None else side.there.text
-        terminal.line(f"  {name}: {text}")
+    terminal.line(f"{sentences.outcome(difference)}:")
+    for name, side in zip(NAMES, difference.sides, strict=True):
+        terminal.line(f"  {name}: {sentences.event_of(side)}")
     if difference.differing:
         terminal.line(f"  differing: {'; '.join(map(_values, difference.differing))}")
-    for name, side in zip("ab", difference.sides, strict=True):
+    for name, side in zip(NAMES, difference.sides, strict=True):
         terminal.line("")
         terminal.line(f"Next in {name}{_trace(side)}; + is not in the other run:")
         for event in side.following:
@@ -112,18 +86,12 @@ def _print_parting(difference: RunDifference) -> None:
 
 
 def _one_sided(part: OneSided) -> str:
-    return f"{part.path}: only in {'ab'[part.side]}"
+    return f"{part.path}: only in {NAMES[part.side]}"
 
 
 def _values(value: DifferingValue) -> str:
-    one, other = map(_value, value.values)
+    one, other = map(sentences.value_text, value.values)
     return f"{value.path}: {one} and {other}"
-
-
-def _value(value: object) -> str:
-    if value is None:
-        return quantities.NO_VALUE
-    return f"{value:.12g}" if isinstance(value, float) else str(value)
 
 
 def _trace(side: RunSide) -> str:
@@ -131,8 +99,5 @@ def _trace(side: RunSide) -> str:
 
 
 def _event(event: TracedEvent) -> str:
-    return f"  {'+' if event.only_here else ' '} At {_seconds(event.time_ns)} s {event.text}"
-
-
-def _seconds(time_ns: int) -> str:
-    return f"{time_ns / 1e9:.9f}"
+    time = sentences.seconds(event.time_ns)
+    return f"  {'+' if event.only_here else ' '} At {time} s {event.text}"

@@ -198,7 +198,7 @@ def test_a_sample_that_differs_is_no_equality(
     traced.rows[2] = packets()
     assert ask().equal_until_ns == END_NS
     monkeypatch.setattr(
-        "orchestrator.application.stored.diff.first_unequal_sample_ns", lambda *_runs: END_NS - 1
+        "results.traces.difference.sides.first_unequal_sample_ns", lambda *_runs: END_NS - 1
     )
     found = ask()
     assert (found.time_ns, found.equal_until_ns) == (None, None)
@@ -272,7 +272,7 @@ def test_a_stored_trace_of_nothing_that_a_run_has_is_damage(traced: Traced) -> N
         store.add_trace(
             run_ids()[0], Trace(Capture(0, END_NS, KINDS), traces.filled({"links": rows}))
         )
-    with pytest.raises(StoreError, match="table trace_tables: links has a row of an unknown flow"):
+    with pytest.raises(StoreError, match="trace 1: links has a row of an unknown flow"):
         ask()
 
 
