@@ -6,6 +6,7 @@ import json
 
 from flask import Response, current_app, jsonify
 
+from orchestrator.errors import UsageError
 from results.comparison.comparison_document import document
 from results.comparison.runs import compare
 from results.contract import runs as runs_contract
@@ -13,12 +14,14 @@ from results.contract.base import SCHEMA
 from results.metrics import METRICS
 from results.records.links import LinkSummary
 from results.store import live
+from results.traces.difference import difference_document
+from results.traces.difference.stored import obstacle
 from web.api import openapi
 from web.contract import several as contract
-from web.contract.parameters import CompareQuery, RunAddress
+from web.contract.parameters import CompareQuery, DiffQuery, RunAddress
 from web.contract.series import Queue
 from web.http.reader import DB, reading_run, reading_store
-from web.views import comparison
+from web.views import command_lines, comparison, difference
 
 details = openapi.ApiBlueprint(
     "api_details", __name__, "More of a run, comparisons, and the metrics that there are."
@@ -35,6 +38,24 @@ def compared(query: CompareQuery) -> Response:
     with reading_store() as store:
         chosen = comparison.compared(store, query)
         return jsonify(document(compare(chosen.shown), chosen.variants))
+
+
+@details.address(
+    "/diff",
+    says="It is found by stored traces, and no run is made again. Where they do not show it, the "
+    "answer is 400, and the message has the command that makes them.",
+)
+def parted(query: DiffQuery) -> Response:
+    """Return where two runs part, as `orchestrator diff --json` has it."""
+    with reading_store() as store:
+        one, other = difference.of(store, query)
+        if wrong := obstacle(one, other):
+            raise UsageError(wrong)
+        found = difference.found(one, other)
+        if found is None:
+            command = command_lines.diff(one, other, current_app.config[DB])
+            raise UsageError(f"{difference.NOT_STORED}\n  fix: make them: {command}")
+        return jsonify(difference_document.document(found))
 
 
 @details.address("/metrics")

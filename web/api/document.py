@@ -17,7 +17,7 @@ from pydantic_core import core_schema
 
 import orchestrator
 from results.claims.contract import Measured
-from results.contract import comparisons, experiments, runs
+from results.contract import comparisons, differences, experiments, runs
 from results.contract.base import ResponseModel
 from web.api.openapi import PREFIX, ApiAddress, ApiBlueprint
 from web.contract import claims, series, several, traces
@@ -61,6 +61,7 @@ ANSWERS: dict[str, type[BaseModel]] = {
     "curves.datagrams": series.Datagrams,
     "curves.transfers": series.Transfers,
     "api_details.compared": comparisons.Comparison,
+    "api_details.parted": differences.RunDifference,
     "api_details.metrics": several.RegisteredMetrics,
     "api_details.provenance": runs.Provenance,
     "api_details.logs": runs.Said,

@@ -329,3 +329,11 @@ class CompareQuery(Query):
     repetition: Annotated[int | None, WholeNumber(0, MOST_FIRST)] = Field(
         default=None, description="with `experiment`: the repetition that stands for each variant"
     )
+
+
+class DiffQuery(Query):
+    """Two runs that may part."""
+
+    run: Annotated[tuple[str, ...], Texts(2, "runs")] = Field(
+        default=(), description="id of a run, twice: the first is `a`, the second `b`"
+    )

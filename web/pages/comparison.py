@@ -15,11 +15,13 @@ from results.metrics.base import Scope
 from results.runs import result
 from results.store.stored import StoredRun
 from results.tables import experiment_table
-from web.contract.parameters import CompareQuery
+from results.traces.difference import sentences
+from results.traces.difference.stored import obstacle
+from web.contract.parameters import CompareQuery, DiffQuery
 from web.html import formats
 from web.http import query
 from web.http.reader import DB, reading_store
-from web.views import command_lines, comparison, means
+from web.views import command_lines, comparison, difference, means
 
 pages = Blueprint("several", __name__)
 
@@ -52,10 +54,32 @@ def compare_page() -> str:
         warmup_s=min((row.warmup_s for row in rows), default=0.0),
         arguments=request.args.to_dict(flat=False),
         command=command_lines.command(["compare", *chosen.ids], current_app.config[DB]),
+        pair=[row.id for row in rows] if len(rows) == 2 else None,
         value=_value,
         change=_change,
         shown=_shown,
     )
+
+
+@pages.get("/diff")
+def diff_page() -> str:
+    """Show where two runs part, as ``orchestrator diff`` finds it, by their stored traces."""
+    parameters = DiffQuery.read(request.args)
+    with reading_store() as store:
+        one, other = difference.of(store, parameters)
+        wrong = obstacle(one, other)
+        found = None if wrong else difference.found(one, other)
+        return render_template(
+            "diff.html",
+            rows=[one.row, other.row],
+            set_up=difference.set_up_lines(one, other),
+            obstacle=wrong,
+            not_stored=difference.NOT_STORED,
+            found=found,
+            closer=[] if found is None else difference.closer((one, other), found),
+            sentences=sentences,
+            command=command_lines.diff(one, other, current_app.config[DB]),
+        )
 
 
 @pages.get("/export.<any('json','csv'):form>")

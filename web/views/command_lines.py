@@ -36,6 +36,11 @@ def explain(run: StoredRun, db: Path) -> str:
     return command(["explain", run.id], db)
 
 
+def diff(one: StoredRun, other: StoredRun, db: Path) -> str:
+    """Return the command that finds where two runs part, and keeps traces that show it."""
+    return command(["diff", one.id, other.id], db)
+
+
 def zoom(run: StoredRun, need: TraceNeed, db: Path) -> str:
     """Return the command that makes a trace of a run which shows what is needed."""
     return command(zoom_arguments(run, need), db)

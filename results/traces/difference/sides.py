@@ -12,7 +12,7 @@ from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.trace import TABLES, Trace
 from orchestrator.units import listed
 from results.comparison.first_sample import first_unequal_sample_ns
-from results.comparison.one_sided import in_short
+from results.comparison.one_sided import OneSided, in_short
 from results.comparison.runs import DifferingValue, differing
 from results.store.parts.traces import TraceHead
 from results.store.stored import StoredRun
@@ -71,8 +71,13 @@ class Side:
 
 def with_set_ups(difference: RunDifference, one: StoredRun, other: StoredRun) -> RunDifference:
     """Return a difference with that of the runs' set-ups."""
-    set_ups = [_set_up(run) for run in (one, other)]
-    return replace(difference, set_up=differing(set_ups), in_short=in_short(*set_ups))
+    set_up = differing([_set_up(run) for run in (one, other)])
+    return replace(difference, set_up=set_up, in_short=set_ups_in_short(one, other))
+
+
+def set_ups_in_short(one: StoredRun, other: StoredRun) -> list[DifferingValue | OneSided]:
+    """Return in what set-ups differ, with one element for a part that one of them has alone."""
+    return in_short(_set_up(one), _set_up(other))
 
 
 def _set_up(run: StoredRun) -> dict[str, object]:
