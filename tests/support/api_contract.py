@@ -14,7 +14,7 @@ from results.store import live
 from results.store.live import LiveFlow, LiveQueue, LiveRun
 from results.store.store import Store
 from tests.support import experiments
-from tests.support.trace_rows import told, traced_run
+from tests.support.trace_rows import taken, told, traced_run
 from tests.web import mixed, synthetic
 
 Document = dict[str, Any]
@@ -45,6 +45,8 @@ def fill(path: Path) -> dict[str, str]:
     ids = synthetic.fill(path) | {"mixed": mixed.fill(path)}
     with Store(path) as store:
         ids["traced"] = traced_run(store, told(), experiment="traced", experiment_sha256="e7")
+        ids["taken"] = traced_run(store, taken(), experiment="traced", experiment_sha256="e7",
+                                  digest="d2", seed=2)  # fmt: skip
     live.write(path, ids["running"], STATE)
     return ids
 

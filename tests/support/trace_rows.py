@@ -98,12 +98,25 @@ def told(kinds: str = "packets,acks,tcp,queue") -> Trace:
     return trace(kinds, frames if "packets" in kinds else (), acks=acks, events=events, links=links)
 
 
+def taken() -> Trace:
+    """The trace ``told``, but the queue has room for the packet that it drops there."""
+    made = told()
+    made.tables["links"]["step"][2] = records.ENQUEUED
+    made.tables["links"]["queue_packets"][2:] += 1
+    return made
+
+
 def traced_run(
-    store: Store, *traces: Trace, flows: Sequence[FlowRecord] = (), **changes: Any
+    store: Store,
+    *traces: Trace,
+    flows: Sequence[FlowRecord] = (),
+    digest: str = "d1",
+    **changes: Any,
 ) -> str:
     """Store a run of two or these flows with these traces; ``changes`` are of its head."""
     run_id = store.begin(head(**{"experiment_sha256": "e1", "variant": {}, **changes}))
-    made = recording([], flows=flows or [flow("a"), flow("b")], queues=[queue()])
+    made = recording([], flows=flows or [flow("a"), flow("b")], queues=[queue()],
+                     digest=digest)  # fmt: skip
     store.finish(run_id, made, 1.0, {"network": {"hosts": ["s", "d"]}})
     for each in traces:
         store.add_trace(run_id, each)

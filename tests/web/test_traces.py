@@ -12,7 +12,7 @@ from orchestrator.recording.trace import Capture, Trace
 from results.store.store import Store
 from tests.support.dashboard import PIXELS
 from tests.support.recordings import flow, head, queue, recording
-from tests.support.trace_rows import told
+from tests.support.trace_rows import taken, told
 from tests.web.serving import serving
 
 pytestmark = pytest.mark.browser
@@ -31,11 +31,13 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stored]:
     part = Trace(Capture(0, 10**9, frozenset({"acks", "drops", "tcp"})))
     ids = {}
     with Store(path) as store:
-        for name, traces in {"traced": [told()], "part": [part], "none": []}.items():
+        for name, traces in {
+            "traced": [told()], "part": [part], "none": [], "taken": [taken()],
+        }.items():  # fmt: skip
             ids[name] = store.begin(head())
             made = recording(
                 [{"time_s": t, "flow": f, "snd_cwnd_segments": 10} for t in (0, 5) for f in (0, 1)],
-                flows=[flow("a"), flow(NASTY)], queues=[queue()],
+                flows=[flow("a"), flow(NASTY)], queues=[queue()], digest=f"d-{name}",
             )  # fmt: skip
             store.finish(ids[name], made, 1.0, {"network": {"hosts": ["s", "d"]}})
             for each in traces:
@@ -117,6 +119,24 @@ def test_where_a_trace_is_missing_there_is_the_command(page: Page, stored: Store
     )
 
 
+def test_two_runs_lead_to_where_they_part_and_packets_there(page: Page, stored: Stored) -> None:
+    address, ids = stored
+    page.goto(f"{address}/compare?run={ids['traced']}&run={ids['taken']}")
+    page.get_by_role("link", name="where these two runs part").click()
+    expect(page.locator("#outcome")).to_contain_text("At 0.003000000 s they part, by a packet.")
+    first, second = page.locator(".sides > div").all()
+    boxes = [one.bounding_box() for one in (first, second)]
+    assert boxes[0]
+    assert boxes[1]
+    assert (boxes[0]["y"], boxes[0]["x"] < boxes[1]["x"]) == (boxes[1]["y"], True)
+    expect(page.get_by_role("button", name="Copy: Command of the difference")).to_be_visible()
+    page.get_by_role("link", name="trace 1 of b").click()
+    expect(page.locator("#traced[data-loads]")).to_be_attached()
+    expect(page.locator("#range")).to_contain_text("0.000–0.023 s")
+    expect(page.locator("#flow")).to_have_value("a")
+    expect(page.locator("#link")).to_have_value("bottleneck:forward")
+
+
 @pytest.mark.parametrize("scheme", [pytest.param("light", marks=pytest.mark.long), "dark"])
 def test_axe_finds_nothing(page: Page, stored: Stored, scheme: str) -> None:
     address, ids = stored
@@ -131,3 +151,9 @@ def test_axe_finds_nothing(page: Page, stored: Stored, scheme: str) -> None:
         expect(page.locator("[data-loads]").first).to_be_attached()
         found = Axe().run(page)
         assert not found.response["violations"], found.generate_report()
+    for width, other in ((1280, "taken"), (400, "taken"), (400, "none")):
+        page.set_viewport_size({"width": width, "height": 844})
+        page.goto(f"{address}/diff?run={ids['traced']}&run={ids[other]}")
+        found = Axe().run(page)
+        assert not found.response["violations"], found.generate_report()
+        assert page.evaluate("document.documentElement.scrollWidth") == width

@@ -55,6 +55,7 @@ def loaded(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         ("/api/runs/{0}", [0]),
         ("/compare?run={0}&run={1}&run={3}&run={4}", [0, 1, 3, 4]),
         ("/api/compare?run={0}&run={3}", [0, 3]),
+        ("/diff?run={0}&run={3}", [0, 3]),
         ("/compare?repetition=1&VARIANTS", [1, 4]),
         ("/api/compare?repetition=1&VARIANTS", [1, 4]),
         ("/export.json?run={0}&run={3}", [0, 3]),

@@ -74,6 +74,8 @@ def addresses(ids: dict[str, str]) -> Iterator[str]:
     yield from (f"{trace}/{picture}" for picture in ("sequence", "queue?points=10", "acks?to=1"))
     yield from (f"{trace}/tables/{table}?most=2" for table in ("ends", "acks", "links", "x"))
     yield from (f"{trace}/queue?link=x", f"/api/runs/{ids['traced']}/traces/2/acks")
+    yield f"/api/diff?run={ids['traced']}&run={ids['taken']}"
+    yield f"/api/diff?run={ids['ok']}&run={ids['failed']}"
     yield "/api/papers"
     yield from (f"/api/papers/{name}" for name in ("libra", "logwestwood", "tibet", "westwoodplus"))
     yield from ("/api/papers/tibet/T2", "/api/papers/tibet/T2.1", "/api/papers/libra/B1")
@@ -230,6 +232,8 @@ def test_a_run_in_progress_has_its_state(
         ("experiments/quickstart/summary?by=nothing", "axis"),
         ("compare?run=last", "two runs"),
         ("compare?" + "&".join(["run=last"] * 13), "at most 12 runs"),
+        ("diff?run=last", "name two runs that are not the same, not 1"),
+        ("diff?" + "&".join(["run=last"] * 3), "at most 2 runs"),
         ("papers?first=1", "no parameter first"),
     ],
 )  # fmt: skip

@@ -50,7 +50,7 @@ def listed(client: FlaskClient, query: str) -> list[str]:
 
 
 def test_a_browser_tries_every_page_that_needs_no_parameter(client: FlaskClient) -> None:
-    """By ``PAGES``; a comparison needs runs."""
+    """By ``PAGES``; a comparison and a difference need runs."""
     found = set()
     for rule in client.application.url_map.iter_rules():
         if "GET" not in (rule.methods or ()) or rule.arguments:
