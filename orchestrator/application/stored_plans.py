@@ -192,13 +192,18 @@ def fix(git_commit: str | None) -> str:
     return f"\n  fix: use the program of its time{checkout}"
 
 
-def _again(stored: StoredRun, backend: str, asker: Asker) -> Plan:
-    """Return the plan of one stored run; UsageError as :func:`verification`."""
+def require_ok(stored: StoredRun, asker: Asker) -> None:
+    """Raise UsageError when a run did not end well: its flows and its end are not known."""
     if stored.status != "ok" or stored.row.digest is None:
         raise UsageError(
             f"{asker.name}: run {stored.id} is {stored.status}; only a run that is ok can be made "
             "again"
         )
+
+
+def _again(stored: StoredRun, backend: str, asker: Asker) -> Plan:
+    """Return the plan of one stored run; UsageError as :func:`verification`."""
+    require_ok(stored, asker)
     head = stored.head
     if head.backend != backend:
         fix = f": give --backend {head.backend}" if asker.takes_backend else ""

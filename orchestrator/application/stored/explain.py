@@ -60,8 +60,8 @@ def explain(request: ExplainRequest, settings: RunSettings, listener: Listener) 
     Two flows that are named are compared, and those of two runs.
 
     Raises:
-        UsageError: there is no such run or flow, the run cannot be made again to the bit, the
-            trace would be too large, or the other run has no flow of such a name.
+        UsageError: there is no such run or flow, a run did not end well or cannot be made again to
+            the bit, the trace would be too large, or the other run has no flow of such a name.
         RunError: the run was made again, and its digest differs.
     """
     if request.against is None:
@@ -90,10 +90,13 @@ def _in_common(
     The flows are those that are named, or those that both runs have.
 
     Raises:
-        UsageError: a run does not have one that is named, or both have none in common.
+        UsageError: a run did not end well, does not have one that is named, or both have none in
+            common.
     """
     with Store.open_existing(settings.db, notices(listener)) as store:
         runs = [store.load(run) for run in (request.run, against)]
+        for run in runs:
+            stored_plans.require_ok(run, stored_plans.EXPLAIN)
         names = [flows_named(run, request.flows) for run in runs]
         ends_ns = [_end_ns(run) for run in runs]
     common = [name for name in names[0] if name in names[1]]
@@ -129,6 +132,7 @@ def _explain(
     """Return what happened to the flows of one run, if no window is asked for until a time."""
     with Store.open_existing(settings.db, notices(listener)) as store:
         stored = store.load(request.run)
+        stored_plans.require_ok(stored, stored_plans.EXPLAIN)
         flows = flows_named(stored, request.flows)
         end_ns = _end_ns(stored)
         asked = request.window_ns

@@ -192,3 +192,7 @@ def test_errors_name_explain(fake: FakeRunner, stored: list[str]) -> None:
     orchestrator("run", "two.yaml")
     failed = orchestrator("explain", "last")
     assert f"error: explain: run {run_ids()[2]} is failed; only a run that is" in failed.stderr
+    for words in (["--at", "1s"], ["--flow", "one"], ["--against", stored[0], "--at", "1s"]):
+        assert orchestrator("explain", "last", *words).stderr == failed.stderr
+    other = orchestrator("explain", stored[0], "--against", "last")
+    assert other.stderr == failed.stderr
