@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=00534552b5a346e0fe634a47502b113b8a5d2e8ca80939666162950850aacfc8 body=afc36b600a8a85abddbba6be50ab88978a71084efa0f74b8c9d3c76010038e3d
+// Built by web/ts/build.mjs, not edited. sources=41e99e62e084100daa0c5d0846bec5dd197d8e3faf72b26854e652b31cf7fd38 body=7693b03df1e9ad00b7e0ec3e2fc28bf25da5a38e971adf977c4606cbe735cc0e
 "use strict";
 (() => {
   // src/bands.ts
@@ -809,16 +809,26 @@
   // src/stories.ts
   function startStories(look2) {
     const place = document.getElementById("stories");
-    const rows = place?.querySelector("tbody");
-    if (!place || !rows) return;
-    place.addEventListener("toggle", () => void load(), { once: true });
+    const [rows, said] = [place?.querySelector("tbody"), place?.querySelector("[role=status]")];
+    if (!(place instanceof HTMLDetailsElement) || !rows || !said) return;
+    let state = "closed";
+    place.addEventListener("toggle", () => void (place.open && state === "closed" && load()));
+    if (place.open) void load();
     async function load() {
+      if (!place || !rows || !said) return;
+      state = "loading";
+      place.setAttribute("aria-busy", "true");
+      said.textContent = "The trace is read.";
       try {
-        const { flows } = await fetchJson(place?.dataset.api ?? "");
-        rows?.replaceChildren(...flows.map(row));
+        const { flows } = await fetchJson(place.dataset.api ?? "");
+        rows.replaceChildren(...flows.map(row));
+        said.textContent = flows.length === 1 ? "1 flow" : `${flows.length} flows`;
+        state = "shown";
       } catch (error) {
-        rows?.replaceChildren(element("tr", {}, element("td", { colSpan: 3, textContent: `cannot be shown: ${error.message}` })));
+        said.textContent = `Cannot be shown: ${error.message}`;
+        state = "closed";
       }
+      place.removeAttribute("aria-busy");
     }
     function row({ flow, limited_by, costliest }) {
       const shares = Object.entries(limited_by ?? {}).map(([what, share2]) => element("div", { textContent: `${what} ${digits(100 * share2, 3)}%` }));

@@ -8,20 +8,30 @@ import { swatch } from "./swatch";
 
 type Story = Stories["flows"][number];
 
-/** Start the table of the page, if it has one. */
+/** Start the table of the page, if it has one. What fails is tried again when the table is opened again. */
 export function startStories(look: Look): void {
   const place = document.getElementById("stories");
-  const rows = place?.querySelector("tbody");
-  if (!place || !rows) return;
-  place.addEventListener("toggle", () => void load(), { once: true });
+  const [rows, said] = [place?.querySelector("tbody"), place?.querySelector("[role=status]")];
+  if (!(place instanceof HTMLDetailsElement) || !rows || !said) return;
+  let state: "closed" | "loading" | "shown" = "closed";
+  place.addEventListener("toggle", () => void (place.open && state === "closed" && load()));
+  if (place.open) void load();
 
   async function load(): Promise<void> {
+    if (!place || !rows || !said) return;
+    state = "loading";
+    place.setAttribute("aria-busy", "true");
+    said.textContent = "The trace is read.";
     try {
-      const { flows } = await fetchJson<Stories>(place?.dataset.api ?? "");
-      rows?.replaceChildren(...flows.map(row));
+      const { flows } = await fetchJson<Stories>(place.dataset.api ?? "");
+      rows.replaceChildren(...flows.map(row));
+      said.textContent = flows.length === 1 ? "1 flow" : `${flows.length} flows`;
+      state = "shown";
     } catch (error) {
-      rows?.replaceChildren(element("tr", {}, element("td", { colSpan: 3, textContent: `cannot be shown: ${(error as Error).message}` })));
+      said.textContent = `Cannot be shown: ${(error as Error).message}`;
+      state = "closed";
     }
+    place.removeAttribute("aria-busy");
   }
 
   function row({ flow, limited_by, costliest }: Story): HTMLTableRowElement {
