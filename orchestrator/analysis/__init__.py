@@ -251,7 +251,7 @@ class Results:
         heads = self._store.traces(self._store.resolve(run))
         return pd.DataFrame(
             [{**trace_document.trace(head).document(), **head.rows} for head in heads]
-        ).drop(columns="rows", errors="ignore")
+        ).drop(columns=["rows", "captured_hosts"], errors="ignore")
 
     def trace(self, run: str, table: str, number: int | None = None) -> pd.DataFrame:
         """Return a table of a trace of a run: ``acks``, ``events``, ``links``, ``drops``, ...

@@ -14,6 +14,7 @@ from results.contract.base import (
     Versioned,
     WithValues,
 )
+from results.contract.traces import Trace
 from results.records.model import Status
 
 Outcome = Literal["ended", "timed_out", "reset", "unreachable", "never_connected"]
@@ -214,6 +215,7 @@ class RunDocument(RunFields):
     events: list[Event]
     links: list[Link]
     flows: list[Flow]
+    traces: list[Trace] = Field(description="stored traces, oldest first, and what they have lost")
 
 
 class Run(Versioned):

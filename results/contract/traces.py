@@ -9,6 +9,16 @@ from pydantic import Field
 from results.contract.base import ResponseModel, Versioned
 
 
+class CapturedHost(ResponseModel):
+    """The capture of a host of a real machine; it counts frames of up to 20 ms around its time."""
+
+    host: str
+    from_ns: int
+    to_ns: int
+    frames: int = Field(description="frames that came to the capture")
+    lost_frames: int = Field(description="those of them for which its buffer had no room")
+
+
 class Trace(ResponseModel):
     """A stored trace without its rows. Times are nanoseconds since the start of traffic."""
 
@@ -23,6 +33,12 @@ class Trace(ResponseModel):
     links: list[str] = Field(description="those that were selected; none: all")
     rows: dict[str, int] = Field(description="number of rows of each table")
     stored_bytes: int = Field(description="size in the results database")
+    full_ns: int | None = Field(
+        description="when the limit was reached, after which nothing is kept; null: it was not"
+    )
+    captured_hosts: list[CapturedHost] = Field(
+        description="what captures at hosts have lost; empty for a guest, which loses nothing"
+    )
 
 
 class Zoom(Versioned):

@@ -26,6 +26,7 @@ from results.matrix.axes import shown
 from results.metrics import METRICS
 from results.records.model import RunRow
 from results.runs import result
+from results.runs.captures import captured_hosts
 from results.store.store import Store
 from results.store.stored import StoredRun
 from results.tables import experiment_table
@@ -186,7 +187,10 @@ def _write_run(path: Path, run: StoredRun) -> None:
             "resolved": head.resolved,
             "network": [link.document() for link in head.links],
             "provenance": run.provenance,
-            "traces": [trace_document.trace(head).document() for head in run.traces],
+            "traces": [
+                trace_document.trace(head, captured_hosts(run, head)).document()
+                for head in run.traces
+            ],
         }
     )
     path.write_text(_json(document, 1), encoding="utf-8")

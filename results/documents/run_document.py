@@ -11,6 +11,7 @@ from typing import Any, cast
 from orchestrator.recording.model import Check
 from results.contract import runs as contract
 from results.contract.base import SCHEMA
+from results.documents import trace_document
 from results.records.model import RunEvent, RunRow, Values
 from results.runs import result
 from results.runs.model import FlowResult, LinkResult, ListedRun, RunResult
@@ -60,6 +61,7 @@ def whole(run: RunResult) -> contract.RunDocument:
         events=[_event(event) for event in run.events],
         links=[_link(link) for link in run.links],
         flows=[flow(one) for one in run.flows],
+        traces=[trace_document.trace(one.head, one.hosts) for one in run.traces],
     )
 
 

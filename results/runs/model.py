@@ -12,6 +12,7 @@ from typing import Any
 from orchestrator.recording.model import Check, FlowRecord, QueueRecord
 from results.metrics import channel
 from results.records.model import WHOLE, Number, RunEvent, RunRow, Values, Variant
+from results.runs.captures import CapturedHost
 from results.store.parts.judgements import Judgement
 from results.store.parts.notes import Remarks
 from results.store.parts.traces import TraceHead
@@ -133,9 +134,10 @@ class ListedRun:
 
 @dataclass(frozen=True)
 class TraceResult:
-    """A trace of a run, and a text for each thing that is missing of it."""
+    """A trace of a run, its captures at hosts, and a text for each thing that is missing of it."""
 
     head: TraceHead
+    hosts: Sequence[CapturedHost]
     missing: Sequence[str]
 
 

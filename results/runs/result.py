@@ -8,6 +8,7 @@ from results import metrics
 from results.records.model import WHOLE, WindowMetrics
 from results.runs import captures
 from results.runs.model import FlowResult, LinkResult, RunResult, TraceResult, WindowResult
+from results.store.parts.traces import TraceHead
 from results.store.store import Store
 from results.store.stored import StoredRun
 
@@ -43,11 +44,13 @@ def of_run(run: StoredRun) -> RunResult:
         run.events,
         run.judgements,
         run.remarks,
-        [
-            TraceResult(head, captures.incomplete(head, captures.captured_hosts(run, head)))
-            for head in run.traces
-        ],
+        [_trace(run, head) for head in run.traces],
     )
+
+
+def _trace(run: StoredRun, head: TraceHead) -> TraceResult:
+    hosts = captures.captured_hosts(run, head)
+    return TraceResult(head, hosts, captures.incomplete(head, hosts))
 
 
 def _flows(run: StoredRun, window: WindowMetrics) -> list[FlowResult]:

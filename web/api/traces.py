@@ -18,6 +18,7 @@ from orchestrator.errors import UsageError
 from orchestrator.windows import window_text
 from results.contract.base import SCHEMA
 from results.documents import trace_document
+from results.runs.captures import captured_hosts
 from results.store.parts.traces import TraceHead
 from results.store.stored import StoredRun
 from results.traces.columns import TABLE_NAMES, Columns, columns
@@ -68,7 +69,9 @@ def listed(path: RunAddress) -> Response:
         answer = contract.Traces.model_construct(
             schema_=SCHEMA,
             run=stored.id,
-            traces=[trace_document.trace(head) for head in stored.traces],
+            traces=[
+                trace_document.trace(head, captured_hosts(stored, head)) for head in stored.traces
+            ],
         )
         return jsonify(answer.document())
 

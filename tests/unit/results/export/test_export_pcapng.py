@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 import subprocess
 from collections.abc import Iterator
@@ -387,6 +388,14 @@ def test_what_captures_lost_is_in_the_file_and_told(store: Store, tmp_path: Path
     assert (
         f"trace 1 of 0s..10s: packets\n  incomplete: {lost}\n  incomplete: {late}\n"
     ) in shown.stdout
+    told = CliRunner().invoke(
+        commands, ["show", "last", "--json", "--db", str(tmp_path / "runs.db")]
+    )
+    (document,) = json.loads(told.stdout)["runs"][0]["traces"]
+    assert document["captured_hosts"] == [
+        {"host": "s", "from_ns": 0, "to_ns": 10**10, "frames": 100, "lost_frames": 7},
+        {"host": "d", "from_ns": 5, "to_ns": 10**10, "frames": 50, "lost_frames": 0},
+    ]
 
 
 FOR_FORMATS = {

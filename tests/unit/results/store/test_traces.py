@@ -112,7 +112,7 @@ def test_traces_of_a_run_are_numbered_and_told_of(path: Path) -> None:
     assert trace_document.trace(last).document() == {
         "number": 3, "traced_utc": last.traced_utc, "from_ns": 5, "to_ns": 7, "kinds": ["queue"],
         "limit_bytes": 2**21, "snap_bytes": 0, "flows": [], "links": [], "rows": last.rows,
-        "stored_bytes": stored,
+        "stored_bytes": stored, "full_ns": other.full_ns, "captured_hosts": [],
     }  # fmt: skip
     assert database.is_moment(last.traced_utc)
     assert integrity.examine(path).ok
