@@ -24,6 +24,7 @@ from orchestrator.recording.model import (
     FlowRecord,
     QueueRecord,
 )
+from orchestrator.recording.trace import Capture
 from results.experiment.left_out import LeftOut
 from results.experiment.model import MetricSummary, Summary, SummaryRow
 from results.figures._study import ChosenVariant, Study
@@ -58,7 +59,10 @@ class PlannedFlow:
 
 @dataclass(frozen=True)
 class PlannedVariant:
-    """The runs of a variant: its values by path, how many there are, and what each consists of."""
+    """The runs of a variant: its values by path, how many there are, and what each consists of.
+
+    ``capture`` is what they trace.
+    """
 
     values: Mapping[str, Any]
     repetitions: int
@@ -67,6 +71,7 @@ class PlannedVariant:
     flows: Sequence[PlannedFlow]
     queues: Sequence[QueueRecord]
     windows: Sequence[str] = ()
+    capture: Capture | None = None
 
 
 @dataclass

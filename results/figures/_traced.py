@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import Field
 
 from orchestrator.errors import UsageError
 from orchestrator.protocol.units import nanoseconds
-from orchestrator.recording.trace import Trace
+from orchestrator.recording.trace import Capture, Trace
 from results.figures._run import RunFigure
+from results.store.parts.traces import TraceHead
 from results.traces.pictures import needs
 from results.traces.pictures.needs import TraceNeed
 
 if TYPE_CHECKING:
+    from results.figures._planned import PlannedRun
     from results.figures._study import Study
     from results.store.stored import StoredRun
+
+
+class TracedLater(Exception):
+    """A planned run has no trace yet, and its `capture` makes one that shows the figure."""
 
 
 class Traced(NamedTuple):
@@ -50,17 +56,39 @@ def traced(
 
     Raises:
         UsageError: no trace shows it; the message has the command that makes one.
+        TracedLater: the run is planned, and will have such a trace.
         StoreError: the trace cannot be read.
     """
     run = figure.run(study)
-    if study.is_planned:
-        raise UsageError(
-            "it is drawn from a trace, which a run has after `orchestrator zoom`; leave it out "
-            f"here, and draw it by `orchestrator plot {figure.kind}` then"  # type: ignore[attr-defined]
-        )
     if figure.model_fields_set & {"from_", "to"}:
         from_s, to_s = figure.span_s(run)
         need = replace(need, window_ns=(nanoseconds(from_s), nanoseconds(to_s)))
+    if study.is_planned:
+        _require_capture(figure, cast("PlannedRun", run).variant.capture, number, need)
+        raise TracedLater
     head = needs.trace_for(run, need, number)
     begin_ns, end_ns = need.window_ns or needs.window_of(head)
     return Traced(run, head.number, needs.read(run, head, tables), (begin_ns / 1e9, end_ns / 1e9))
+
+
+def _require_capture(
+    figure: RunFigure, capture: Capture | None, number: int | None, need: TraceNeed
+) -> None:
+    """Raise UsageError unless the trace that a scenario's `capture` makes shows a figure."""
+    kind = figure.kind  # type: ignore[attr-defined]
+    fix = (
+        f"leave the figure out here, and draw it by `orchestrator plot {kind}` after "
+        "`orchestrator zoom`"
+    )
+    if capture is None:
+        kinds = ", ".join((*need.kinds, *need.one_of[:1]))
+        raise UsageError(
+            "it is drawn from a trace, and the scenario has no `capture` that makes one; "
+            f"give `capture: {{trace: [{kinds}]}}`, or {fix}"
+        )
+    if number not in (None, 1):
+        raise UsageError(f"trace: a new run has only trace 1, that of `capture`; {fix}")
+    if lack := need.lacks(TraceHead(1, "", capture, None, {}, 0)):
+        raise UsageError(
+            f"the trace that `capture` makes does not show it: {lack}; change `capture`, or {fix}"
+        )

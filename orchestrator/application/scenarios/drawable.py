@@ -16,6 +16,7 @@ from results.figures._planned import (
     flow_record,
     queue_record,
 )
+from results.figures._traced import TracedLater
 from results.figures.time import TimeFigure
 from results.matrix.axes import key
 from results.matrix.entries import entry_of
@@ -56,6 +57,8 @@ def _refusal(name: str, figure: FigureSpec, variants: list[PlannedVariant]) -> s
         with _style.applied():
             drawn(figure, PlannedStudy(name, variants))
             figure.require_names()
+    except TracedLater:  # what its lines are called is known when it is drawn
+        return None
     except UsageError as error:
         return str(error)
     return None
@@ -73,7 +76,7 @@ def _variants(loaded: LoadedScenario, planned: Plan) -> list[PlannedVariant]:
         PlannedVariant(
             runs[0].variant, most if rule else len(runs), runs[0].duration_s, runs[0].warmup_s,
             list(_flows(runs[0], fields)), list(_queues(runs[0], fields)),
-            [window.name for window in runs[0].windows],
+            [window.name for window in runs[0].windows], runs[0].capture,
         )
         for runs in by_variant.values()
     ]  # fmt: skip

@@ -47,8 +47,11 @@ UNDRAWABLE = {
     f"kind: time, {ONE}, panel: rtt, flow: cbr": "panel rtt: .* no flow is of TCP",
     f"kind: time, {ONE}, repetition: 1": "no faithful repetition 1",
     f"kind: sequence, {ONE}, from: 5s": "has 3 s of traffic",
-    f"kind: queue, {ONE}": "it is drawn from a trace, .* by `orchestrator plot queue`",
-    f"kind: sequence, {ONE}, flow: cubic, segments: true": "`orchestrator plot sequence`",
+    f"kind: queue, {ONE}": 
+        r"give `capture: \{trace: \[queue\]\}`, or .* by `orchestrator plot queue` after",
+    f"kind: sequence, {ONE}, flow: cubic, segments: true":
+        r"no `capture` that makes one; give `capture: \{trace: \[acks, packets\]\}`",
+    f"kind: events, {ONE}": r"give `capture: \{trace: \[tcp, acks, drops\]\}`",
     f"kind: phase, {ONE}, flow: [cubic, cbr]": r"two flows of TCP, not of 1 \(cubic\)",
     "kind: heatmap, metric: goodput_bps, by: [rate, limit]": "a heat map shows one of `cubic`",
     "kind: cdf, sample: transfers": "has no transfers to draw",
@@ -96,6 +99,26 @@ def test_what_the_runs_can_give_is_valid() -> None:
     write(*DRAWABLE)
     done = orchestrator("validate", "figures.yaml")
     assert (done.exit_code, done.stderr) == (0, "")
+
+
+@pytest.mark.slow
+def test_a_capture_gives_figures_of_its_trace() -> None:
+    traced = ("queue", "events", "sequence, segments: true, flow: cubic")
+    write(*(f"kind: {kind}, {ONE}, legend: {{cubic: C}}, names: {{bbr: B}}" for kind in traced))
+    done = orchestrator("validate", "figures.yaml", "--set", "capture={}")
+    assert (done.exit_code, done.stderr) == (0, "")
+    for capture, figure, message in (
+        ("{trace: [acks, queue]}", f"kind: events, {ONE}", "it has no tcp; change `capture`, or"),
+        ("{window: 0s..1s}", f"kind: queue, {ONE}, from: 0.5s", "it is of 0s..1s"),
+        ("{flows: [bbr]}", f"kind: {traced[2]}, {ONE}", "it has only the flows bbr"),
+        ("{links: ['a_src0']}", f"kind: queue, {ONE}", "it has only the links a_src0"),
+        ("{}", f"kind: queue, {ONE}, trace: 2", "a new run has only trace 1, that of `capture`"),
+        ("{}", f"kind: queue, {ONE}, link: nolink", "has no link nolink"),
+        ("{}", f"kind: {traced[2]}, {ONE}, from: 4s", "has 3 s of traffic"),
+    ):
+        write(figure)
+        done = orchestrator("validate", "figures.yaml", "--set", f"capture={capture}")
+        assert (done.exit_code, message in done.stderr) == (2, True), done.stderr
 
 
 @pytest.mark.slow
