@@ -2,8 +2,8 @@
 
 The store has the runs of the quickstart and of scenarios/tutorial/70-bbr-vs-cubic.yaml. A visitor
 asks who wins at 1 BDP, by how much, and how sure that is. The pictures are of the start page and
-of what two clicks lead to. Then come a comparison, and the trace of the run that a third argument
-names.
+of what two clicks lead to. Then come a comparison, the trace of the run that a third argument
+names, and where it parts from the run that a fourth one names.
 """
 
 from __future__ import annotations
@@ -22,8 +22,12 @@ MOST_BYTES = 500_000
 """Of a tracked picture."""
 
 
-def main(store: Path, folder: Path, trace: str = "") -> None:
-    """Write the pictures into the folder; ``trace`` is a run with a trace that is to be drawn."""
+def main(store: Path, folder: Path, trace: str = "", other: str = "") -> None:
+    """Write the pictures into the folder.
+
+    ``trace`` is a run with a trace that is to be drawn. ``other`` is one from which it parts, by
+    traces that ``orchestrator diff`` has kept.
+    """
     flags = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright, serving(store) as address:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=flags)
@@ -46,6 +50,9 @@ def main(store: Path, folder: Path, trace: str = "") -> None:
             page.goto(f"{address}/runs/{trace}/traces/1#t=0.4..1.6", wait_until="networkidle")
             page.locator("#traced[data-loads]").wait_for()
             _picture(page, folder / "dashboard-trace.png", until="#chart-acks")
+        if other:
+            page.goto(f"{address}/diff?run={trace}&run={other}")
+            _picture(page, folder / "dashboard-diff.png", until="#next-title")
         browser.close()
 
 

@@ -89,7 +89,8 @@ def _of_what_goes_wrong(event: events.Event) -> str | None:
     """Return the text of an event that a user must know; None of another one."""
     match event:
         case events.FigureRefused(file, reason):
-            return plaintext.one_line(f"error: {file} is not drawn: {reason}")
+            # The reason is an error's text, with its fix on a line of its own.
+            return f"error: {plaintext.one_line(file)} is not drawn: {reason}"
         case events.FigureNote(file, note):
             return plaintext.one_line(f"{file}: {note}")
         case events.ScenarioBegun(path):
