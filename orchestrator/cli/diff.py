@@ -20,6 +20,8 @@ from results.traces.difference.difference_document import document
 from results.traces.difference.sentences import NAMES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from results.comparison.runs import DifferingValue
     from results.traces.difference.model import RunDifference, RunSide
     from results.traces.difference.traced_events import TracedEvent
@@ -81,8 +83,9 @@ def _print_parting(difference: RunDifference) -> None:
     for name, side in zip(NAMES, difference.sides, strict=True):
         terminal.line("")
         terminal.line(f"Next in {name}{_trace(side)}; + is not in the other run:")
+        others = difference.sides[1 - NAMES.index(name)].following
         for event in side.following:
-            terminal.line(_event(event))
+            terminal.line(_event(event, others))
 
 
 def _one_sided(part: OneSided) -> str:
@@ -98,6 +101,8 @@ def _trace(side: RunSide) -> str:
     return "" if side.trace is None else f", by its trace {side.trace}"
 
 
-def _event(event: TracedEvent) -> str:
+def _event(event: TracedEvent, others: Sequence[TracedEvent]) -> str:
     time = sentences.seconds(event.time_ns)
-    return f"  {'+' if event.only_here else ' '} At {time} s {event.text}"
+    values = sentences.not_in_text(event, others)
+    more = f" ({values})" if values else ""
+    return f"  {'+' if event.only_here else ' '} At {time} s {event.text}{more}"

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from orchestrator.windows import decimal_seconds
 from results.traces.difference.model import RunDifference, RunSide
+from results.traces.difference.traced_events import TracedEvent
 from results.wording import quantities
 
 NAMES = "ab"
@@ -47,6 +50,22 @@ def _without_parting(difference: RunDifference) -> str:
 def event_of(side: RunSide) -> str:
     """Return what a run did where the runs part."""
     return "no such event at that time" if side.there is None else side.there.text
+
+
+def not_in_text(event: TracedEvent, others: Sequence[TracedEvent]) -> str:
+    """Return the values in which an event differs from one of the other run with an equal text.
+
+    ``others`` are what is told of the other run. It is empty where the text tells the difference.
+    """
+    like = (event.time_ns, event.table, event.text)
+    twin = next((each for each in others if (each.time_ns, each.table, each.text) == like), None)
+    if twin is None or not event.only_here:
+        return ""
+    return ", ".join(
+        f"{name} {value_text(value)}"
+        for name, value in event.values.items()
+        if twin.values.get(name) != value
+    )
 
 
 def value_text(value: object) -> str:

@@ -127,6 +127,9 @@ def test_the_next_events_are_those_of_the_command(client: FlaskClient, stored: S
         assert shown.count("<tr>") == 1 + len(run["next"])
         for event in run["next"]:
             assert html.escape(event["text"], quote=False) in shown.replace("&#39;", "'")
+    # The text of a packet that leaves the queue does not say how many are left.
+    assert 'had waited 0.000 ms <span class="dim">queue_packets 99</span>' in text
+    assert 'had waited 0.000 ms <span class="dim">queue_packets 100</span>' in text
     assert text.count("The stored traces show no more.") == 2
 
 
@@ -216,6 +219,7 @@ def test_the_comparison_of_two_runs_leads_there(client: FlaskClient, stored: Sto
     assert f'href="{html.escape(pair)}"' in text
     more = client.get(f"{pair.replace('/diff', '/compare')}&run={stored[1]['none']}").text
     assert "/diff?" not in more
+    assert 'formaction="/diff"' in client.get("/runs").text
 
 
 def test_the_answer_is_the_document_of_the_command(stored: Stored, client: FlaskClient) -> None:
