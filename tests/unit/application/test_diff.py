@@ -13,7 +13,7 @@ from orchestrator import backends
 from orchestrator.application import stored_plans
 from orchestrator.application.executor import LOCAL, choose
 from orchestrator.application.making_runs import RunSettings
-from orchestrator.application.stored.diff import KINDS, LIMIT_BYTES, diff
+from orchestrator.application.stored.diff import LIMIT_BYTES, diff
 from orchestrator.errors import RunError, StoreError, UsageError
 from orchestrator.protocol.reports import trace_records as records
 from orchestrator.protocol.version import LINK_MODEL
@@ -21,6 +21,7 @@ from orchestrator.recording.trace import Capture, Trace
 from results.store.store import Store
 from results.traces.difference.difference_document import document
 from results.traces.difference.model import RunDifference
+from results.traces.difference.sides import KINDS
 from tests.support import traces
 from tests.support.run import SCENARIO, FakeRunner, fake, orchestrator, recording, run_ids
 

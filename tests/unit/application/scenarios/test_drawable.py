@@ -47,7 +47,7 @@ UNDRAWABLE = {
     f"kind: time, {ONE}, panel: rtt, flow: cbr": "panel rtt: .* no flow is of TCP",
     f"kind: time, {ONE}, repetition: 1": "no faithful repetition 1",
     f"kind: sequence, {ONE}, from: 5s": "has 3 s of traffic",
-    f"kind: queue, {ONE}": 
+    f"kind: queue, {ONE}":
         r"give `capture: \{trace: \[queue\]\}`, or .* by `orchestrator plot queue` after",
     f"kind: sequence, {ONE}, flow: cubic, segments: true":
         r"no `capture` that makes one; give `capture: \{trace: \[acks, packets\]\}`",

@@ -151,7 +151,7 @@ def test_where_traces_are_missing_there_is_the_command(
     command = f"orchestrator diff {stored[1]['told']} {stored[1][other]} --db {stored[0]}"
     assert command in text
     answer = client.get("/api" + address(stored, "told", other))
-    assert (answer.status_code, command in answer.json["error"]["message"]) == (400, True)
+    assert (answer.status_code, command in answer.get_json()["error"]["message"]) == (400, True)
 
 
 def test_a_trace_of_the_begin_is_enough_where_the_runs_part_in_it(
@@ -180,7 +180,7 @@ def test_runs_that_cannot_be_compared_say_why(
     assert why in text
     assert "orchestrator diff" not in text
     answer = client.get("/api" + address(stored, "told", other))
-    assert (answer.status_code, why in answer.json["error"]["message"]) == (400, True)
+    assert (answer.status_code, why in answer.get_json()["error"]["message"]) == (400, True)
 
 
 def test_texts_of_strangers_are_shown_and_not_obeyed(client: FlaskClient, stored: Stored) -> None:
