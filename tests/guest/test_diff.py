@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.support.run import orchestrator
+from web import create_app
 
 pytestmark = pytest.mark.guest
 
@@ -136,3 +137,18 @@ def test_a_shorter_run_is_equal_until_it_ends(runs: tuple[str, dict[str, str]]) 
 def test_equal_runs_are_bit_identical(runs: tuple[str, dict[str, str]]) -> None:
     said = diff(runs, "plain", "plain")
     assert (said["identical"], said["set_up"], said["differs"]) == (True, [], [])
+
+
+@pytest.mark.parametrize("other", ["beta", "queue", "short"])
+def test_the_dashboard_says_the_same_by_the_traces_that_were_kept(
+    runs: tuple[str, dict[str, str]], other: str
+) -> None:
+    db, ids = runs
+    said = diff(runs, "plain", other)
+    answer = (
+        create_app(Path(db)).test_client().get(f"/api/diff?run={ids['plain']}&run={ids[other]}")
+    )
+    if other == "short":  # no trace is kept of runs that do not part
+        assert f"orchestrator diff {ids['plain']} {ids[other]}" in answer.text
+    else:
+        assert answer.get_json() == said
