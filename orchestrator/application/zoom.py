@@ -94,7 +94,7 @@ def zoom(
             is not of the run, or the trace is larger than its limit.
         RunError: the run failed this time.
     """
-    request = _of_flows(request, settings)
+    request = _of_flows(request, settings, asker)
     if (stored := _stored(request, settings)) is not None:
         return stored
     made = made_again(request, settings, listener, asker)
@@ -104,12 +104,16 @@ def zoom(
     return ZoomResult(made.run_id, made.digest, made.stored_digest, keep(made, settings))
 
 
-def _of_flows(request: ZoomRequest, settings: RunSettings) -> ZoomRequest:
+def _of_flows(
+    request: ZoomRequest, settings: RunSettings, asker: stored_plans.Asker
+) -> ZoomRequest:
     """Return the request with the flows of the entries that it names."""
     if not request.capture.flows:
         return request
     with Store.open_read_only(settings.db) as store:
-        flows = flows_named(store.load(request.run), request.capture.flows)
+        run = store.load(request.run)
+        stored_plans.require_ok(run, asker)
+        flows = flows_named(run, request.capture.flows)
     return replace(request, capture=replace(request.capture, flows=tuple(flows)))
 
 

@@ -180,9 +180,10 @@ def test_a_run_that_cannot_be_made_again_is_refused_before_it_is(
     fake.failed = set()
     asked = len(fake.asked)
     assert "there is no run nosuch" in refused(ZoomRequest("nosuch", CAPTURE))
-    assert refused(ZoomRequest("last", CAPTURE)) == (
-        f"zoom: run {failed} is failed; only a run that is ok can be made again"
-    )
+    for capture in (CAPTURE, replace(CAPTURE, flows=("one",))):
+        assert refused(ZoomRequest("last", capture)) == (
+            f"zoom: run {failed} is failed; only a run that is ok can be made again"
+        )
     monkeypatch.setattr(stored_plans, "LINK_MODEL", LINK_MODEL + 1)
     said = refused(ZoomRequest(stored, CAPTURE))
     assert f"zoom: run {stored} has link model " in said
