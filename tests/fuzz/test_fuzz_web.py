@@ -28,6 +28,7 @@ WORDS = [
 PATHS = [
     b"/", b"/?page=%s", b"/runs?q=%s&where=%s&status=ok&sort=%s&page=1", b"/runs/%s",
     b"/experiments/%s?metric=%s&x=%s", b"/experiments/fuzz/figure.svg?by=%s", b"/compare?run=%s",
+    b"/diff?run=%s&run=%s",
     b"/export.csv?run=%s", b"/runs/%s/console.txt",
     b"/runs/%s/document.json",
     b"/api/runs", b"/api/runs/%s", b"/api/runs/%s/tcp?flow=0&endpoint=receiver&fields=rtt_us",
