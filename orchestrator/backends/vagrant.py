@@ -53,7 +53,7 @@ _GONE_S = 30.0
 _MOST_DIGITS = 18
 
 
-TRAITS = Traits(most_jobs=1, jobs_reason="in real time, runs disturb each other")
+TRAITS = local.TRAITS
 
 
 @dataclass

@@ -66,10 +66,12 @@ class Machine:
     """The machine of a test bed, as the back end knows it.
 
     ``provenance`` is JSON-ready and becomes part of the run's. A guest's has ``guest_kernel`` and
-    ``confined``. What the bed itself reports of a real machine is the fact ``host``.
+    ``confined``. What the bed itself reports of a real machine is the fact ``host``. ``addresses``
+    are those of hosts in frames where they are not the network's.
     """
 
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    addresses: Mapping[str, str] | None = None
 
 
 @dataclass(frozen=True)
@@ -183,14 +185,16 @@ def _assembled(
         if "guest_kernel" in machine.provenance
         else None,
         windows=dict(receive_windows(spec, tcp_samples)),
-        trace=None if spec.capture is None else _trace(spec, spec.capture, output, facts),
+        trace=None if spec.capture is None else _trace(spec, spec.capture, output, facts, machine),
     )
 
 
-def _trace(spec: RunSpec, capture: Capture, output: OutputFolder, facts: list[Fact]) -> Trace:
+def _trace(
+    spec: RunSpec, capture: Capture, output: OutputFolder, facts: list[Fact], machine: Machine
+) -> Trace:
     origin_ns = one_fact(facts, protocol.Done)["origin_ns"]
     captured = [host for one in protocol.of(facts, protocol.Captures) for host in one["hosts"]]
-    return read_trace(output, spec, capture, origin_ns, captured)
+    return read_trace(output, spec, capture, origin_ns, captured, machine.addresses)
 
 
 def bottleneck_places(spec: RunSpec, facts: list[Fact]) -> tuple[dict[str, int], int]:

@@ -260,6 +260,26 @@ class CaptureSpec(TypedDict):
     """Bytes kept of each frame, from its begin on."""
 
 
+class CapturedHostSpec(TypedDict):
+    """A host of the network whose frames the machine that represents it captures."""
+
+    name: str
+    address: str
+    """Its own in the network, which records have; the machine has another one."""
+    peers: list[str]
+    """Addresses of the machines with the other ends of its flows."""
+    ports: list[tuple[int, int]]
+    """First and last of each range of ports at which its flows listen."""
+
+
+class AgentCaptureSpec(TypedDict):
+    """What the machine of an agent captures of the frames of flows."""
+
+    capture: CaptureSpec
+    """Its limit is this machine's part of that of the run."""
+    hosts: list[CapturedHostSpec]
+
+
 class SampleSpec(TypedDict):
     """Sampling periods."""
 
@@ -359,6 +379,7 @@ class AgentSpec(_RunSpec):
     """The first and the last port that flows listen at."""
     round_trips: list[RoundTripProbe]
     """Measurements that begin at this machine."""
+    capture: NotRequired[AgentCaptureSpec]
     origin_ns: NotRequired[int]
     """The origin on this machine's monotonic clock; added by the start message."""
     origins_ns: NotRequired[dict[str, int]]

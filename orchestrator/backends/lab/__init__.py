@@ -43,6 +43,7 @@ TRAITS = Traits(
     jobs_reason="runs would share hosts and the way between them",
     follows_live_paths=True,
     on_other_hosts=True,
+    captures=frozenset({"packets"}),
 )
 
 
@@ -101,7 +102,8 @@ class Lab:
                 running.write_log(context.folder / "out" / "bed.log")
         with believing_nothing():
             merge(spec, _outputs(parts, context), running.clock_facts, context.folder / "out")
-        machine = Machine({"lab": _provenance(lab, state, running.clock_facts)})
+        addresses = {node: state.addresses[host.name] for host in lab.hosts for node in host.nodes}
+        machine = Machine({"lab": _provenance(lab, state, running.clock_facts)}, addresses)
         return assemble(
             spec, context.output, context.console, decoder(spec, context.output), (), machine
         )

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.planning.runspec import LabHost, LabPlan, PlannedFlow, RunSpec
 from orchestrator.protocol.links.frames import ECHO_FRAME_BYTES
 from orchestrator.protocol.specification import (
+    AgentCaptureSpec,
     AgentLinkSpec,
     AgentModuleSpec,
     AgentSpec,
+    CapturedHostSpec,
     FlowSpec,
     PlannedStep,
     TestbedSpec,
@@ -55,7 +57,7 @@ def _agent(
         for number, flow in enumerate(spec["flows"])
         if {flow["source"], flow["sink"]} & set(host.nodes)
     ]
-    return {
+    made: AgentSpec = {
         "version": spec["version"],
         "duration_ns": spec["duration_ns"],
         "edges_ns": spec["edges_ns"],
@@ -80,6 +82,49 @@ def _agent(
             if probe["source"] in host.nodes and probe["frame_bytes"] == ECHO_FRAME_BYTES
         ],
     }
+    if (captured := _captured(run, host, spec, addresses)) is not None:
+        made["capture"] = captured
+    return made
+
+
+def _captured(
+    run: RunSpec, host: LabHost, spec: TestbedSpec, addresses: Mapping[str, str]
+) -> AgentCaptureSpec | None:
+    """Return what a machine captures: the frames of flows, apart for each host that it represents.
+
+    The limit is shared evenly by all hosts of the run with flows.
+    """
+    capture = spec.get("capture")
+    ends = {end for flow in run.flows for end in (flow.source, flow.sink)}
+    here = [node for node in host.nodes if node in ends]
+    if capture is None or not here:
+        return None
+    own = {each["name"]: each["address"] for each in spec["hosts"]}
+    hosts: list[CapturedHostSpec] = []
+    for node in here:
+        flows = [flow for flow in run.flows if node in (flow.source, flow.sink)]
+        others = [flow.sink if node == flow.source else flow.source for flow in flows]
+        hosts.append(
+            {
+                "name": node,
+                "address": own[node],
+                "peers": sorted({addresses[other] for other in others}),
+                "ports": ranges(flow.port for flow in flows),
+            }
+        )
+    limit_bytes = capture["limit_bytes"] * len(here) // len(ends)
+    return {"capture": {**capture, "limit_bytes": limit_bytes}, "hosts": hosts}
+
+
+def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """Return numbers as ranges, each with its first and its last one."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
 
 
 def _is_here(step: PlannedStep, host: LabHost) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
+from orchestrator.backends.lab import merge_captures
 from orchestrator.backends.lab.agent_spec import plan_of
 from orchestrator.decode.facts import facts as read_facts
 from orchestrator.decode.output import OutputFolder
@@ -30,6 +31,7 @@ from orchestrator.protocol.reports.records import (
     TCP_HEAD,
     TRANSFER_ROW,
 )
+from orchestrator.protocol.reports.trace_records import FILE as TRACE_FILE
 from topologies.links import DIRECTIONS
 
 F = TypeVar("F")
@@ -77,7 +79,11 @@ def merge(
     _write(output / "counters.bin", _counter_rows(parts, facts))
     states = (_rows(part, "senders.bin", SENDER_STATE_ROW) for part in parts.values())
     _write(output / "senders.bin", states)
-    lines = (json.dumps(fact) + "\n" for fact in [*_facts(run, facts), *_clocks(clocks)])
+    merged = [*_facts(run, facts), *_clocks(clocks)]
+    if run.capture is not None:
+        _write(output / TRACE_FILE, merge_captures.frames(run, parts, facts))
+        merged.append(merge_captures.captures(run, facts))
+    lines = (json.dumps(fact) + "\n" for fact in merged)
     (output / "facts.jsonl").write_text("".join(lines), encoding="utf-8")
 
 

@@ -6,6 +6,7 @@ hostile input like all that a test bed writes.
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -15,6 +16,7 @@ from orchestrator.decode.output import OutputFolder, malformed
 from orchestrator.decode.trace import stream
 from orchestrator.decode.trace.endpoints import Endpoints, channels_of
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol.numbering import host_address
 from orchestrator.protocol.reports import trace_records as records
 from orchestrator.protocol.reports.facts import CapturedFrames
 from orchestrator.recording import trace_ranges
@@ -37,6 +39,7 @@ def trace(
     capture: Capture,
     origin_ns: int,
     captured: Sequence[CapturedFrames] = (),
+    addresses: Mapping[str, str] | None = None,
 ) -> Trace:
     """Return the trace that the test bed of a run has written.
 
@@ -46,6 +49,7 @@ def trace(
         capture: what was asked for.
         origin_ns: when traffic started, by the bed's monotonic clock.
         captured: what came to the captures of hosts, on a real machine.
+        addresses: those of hosts in frames where they are not the network's.
 
     Raises:
         BedError: it is missing, or not what the kernel's module writes.
@@ -54,7 +58,8 @@ def trace(
     offsets = stream.offsets(data)
     rows = {kind: stream.rows_of(data, kind, offsets[kind]) for kind in stream.FORMS}
     endpoints = Endpoints(spec)
-    frames, frame_bytes = _frames(data, offsets[records.FRAME], spec, endpoints, capture, origin_ns)
+    in_frames = endpoints if addresses is None else Endpoints(spec, addresses)
+    frames, frame_bytes = _frames(data, offsets[records.FRAME], spec, in_frames, capture, origin_ns)
     tables = {
         "ends": _ends(rows[records.SOCKET], endpoints),
         "acks": _of_ends(rows[records.STATE], ACKS_DTYPE, origin_ns, {"by": "what"}),
@@ -168,8 +173,8 @@ def _frames(
 ) -> tuple[npt.NDArray[np.void], bytes]:
     """Return the frames, and their bytes one after the other."""
     hosts = {
-        address.to_bytes(4, "little"): number
-        for number, address in enumerate(endpoints.addresses.values())
+        socket.inet_aton(host_address(number)): number - 1
+        for number in range(1, len(spec.network.hosts) + 1)
     }
     parts: list[bytes] = []
     rows: list[tuple[int, ...]] = []

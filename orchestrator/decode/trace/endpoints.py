@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import struct
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
@@ -28,17 +29,25 @@ _PORTS = struct.Struct(">HH")
 
 
 class Endpoints:
-    """Tells the flow of a packet by addresses and ports."""
+    """Tells the flow of a packet by addresses and ports.
 
-    def __init__(self, spec: RunSpec) -> None:
+    Args:
+        spec: the run.
+        addresses: the IPv4 address of each host with flows, where it is not the network's.
+    """
+
+    def __init__(self, spec: RunSpec, addresses: Mapping[str, str] | None = None) -> None:
+        if addresses is None:
+            numbered = enumerate(spec.network.hosts, start=1)
+            addresses = {host: host_address(number) for number, host in numbered}
         # Records have addresses in the order of the network, and are read by a little-endian CPU.
-        self.addresses = {
-            host: int.from_bytes(socket.inet_aton(host_address(n)), "little")
-            for n, host in enumerate(spec.network.hosts, start=1)
+        own = {
+            host: int.from_bytes(socket.inet_aton(address), "little")
+            for host, address in addresses.items()
         }
         self._of: dict[tuple[int, int, int], tuple[int, int]] = {}
         for number, flow in enumerate(spec.flows):
-            source, sink = self.addresses[flow.source], self.addresses[flow.sink]
+            source, sink = own[flow.source], own[flow.sink]
             server, client = (sink, source) if flow.server == "sink" else (source, sink)
             # (from, to, the server's port): the flow, and whether packets go to the sink.
             self._of[client, server, flow.port] = number, int(server == sink)

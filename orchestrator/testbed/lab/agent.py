@@ -32,13 +32,14 @@ from orchestrator.protocol.version import check_version
 from orchestrator.testbed import machines, sequence
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.kernel.sysctl import read_sysctl
-from orchestrator.testbed.lab import icmp_probe
+from orchestrator.testbed.lab import flow_filter, icmp_probe
 from orchestrator.testbed.lab.bed import LabBed
 from orchestrator.testbed.lab.undo_log import UndoLog, undo_all
 from orchestrator.testbed.network import readback
+from orchestrator.testbed.sampling.host_captures import HostCaptures
 from orchestrator.testbed.sampling.host_load import LoadMonitor
 from orchestrator.testbed.sampling.records import Records
-from orchestrator.testbed.sampling.trace import Trace
+from orchestrator.testbed.sampling.trace import CapturedHost, Trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from orchestrator.protocol.specification import AgentSpec
+    from orchestrator.testbed import bed
     from orchestrator.testbed.bed import LoadWatch
 
     Commands = queue.SimpleQueue[dict[str, Any]]
@@ -200,12 +202,24 @@ class LabRecords(Records):
         os.makedirs(directory)
         super().__init__(directory)
         self._reported_ns = -_PROGRESS_NS
+        self._told_ns = 0
 
     def progress(self, phase: str, time_ns: int = 0) -> None:
         """Report the time of the run while traffic runs."""
         if phase == "traffic" and time_ns - self._reported_ns >= _PROGRESS_NS:
             self._reported_ns = time_ns
             say("progress", time_ns=time_ns)
+
+    def trace(self, records: bytes) -> None:
+        """Write frames that were captured; tell that they are being written, which may take long.
+
+        Traffic is over then.
+        """
+        super().trace(records)
+        now_ns = system.monotonic_ns()
+        if now_ns - self._told_ns >= _PROGRESS_NS:
+            self._told_ns = now_ns
+            say("progress", time_ns=max(self._reported_ns, 0))
 
 
 class _LabLoad:
@@ -293,9 +307,21 @@ class _LabHost:
         """Return the sysctls of this host."""
         return {"values": {name: read_sysctl(name) for name in readback.SYSCTLS_THAT_MATTER}}
 
-    def trace(self) -> Trace:
-        """Return what traces nothing."""
-        return Trace(None)
+    def trace(self) -> bed.Trace:
+        """Return what captures the frames of flows at the hosts here, if anything."""
+        asked = self._spec.get("capture")
+        if asked is None:
+            return Trace(None)
+        (interface,) = self._spec["interfaces"]  # only a router, which captures nothing, has two
+        snap_bytes, home_fd = asked["capture"]["snap_bytes"], self._bed.home_fd
+        hosts = []
+        for host in asked["hosts"]:
+            peers = [socket.inet_aton(peer) for peer in host["peers"]]
+            ports = [(first, last) for first, last in host["ports"]]
+            program = flow_filter.program(peers, ports, snap_bytes)
+            address = socket.inet_aton(host["address"])
+            hosts.append(CapturedHost(host["name"], address, home_fd, interface, program))
+        return HostCaptures(asked["capture"], hosts, home_fd)
 
     def await_origin_ns(self) -> int:
         """Wait for the controller's command to start; return when traffic starts."""

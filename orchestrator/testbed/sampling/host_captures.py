@@ -1,4 +1,4 @@
-"""Captures frames at the hosts of a real machine, without work for each frame while traffic runs.
+"""Captures frames at hosts of a real machine, without work for each frame while traffic runs.
 
 The kernel puts frames into a ring buffer for each host, which is read when traffic has ended. What
 a full buffer loses is counted. A filter keeps frames out that come outside the window.
@@ -55,14 +55,26 @@ class HostCaptures:
         self._failure: OSError | None = None
         snap_bytes = capture["snap_bytes"]
         share_bytes = capture["limit_bytes"] // len(hosts)
-        # Whole blocks, so that the buffers take no more than the limit where that is possible.
-        frames = max(share_bytes // _BLOCK_BYTES, 1) * (_BLOCK_BYTES // place_bytes(snap_bytes))
+        if share_bytes < _BLOCK_BYTES:
+            raise BuildError(
+                f"{capture['limit_bytes']} bytes are too few to capture the frames of {len(hosts)} "
+                f"hosts, each of which needs {_BLOCK_BYTES}: raise `capture.limit`"
+            )
+        # Whole blocks, so that the buffers take no more than the limit.
+        frames = share_bytes // _BLOCK_BYTES * (_BLOCK_BYTES // place_bytes(snap_bytes))
         self._captures: list[PacketCapture] = []
         try:
             for host in hosts:
                 with system.inside(host.namespace_fd, home_fd):
                     self._captures.append(
-                        PacketCapture(host.interface, frames, snap_bytes, _BLOCK_BYTES, begun=False)
+                        PacketCapture(
+                            host.interface, frames, snap_bytes, _BLOCK_BYTES, False, host.program
+                        )
+                    )
+                if not self._captures[-1].has_ethernet:
+                    raise BuildError(
+                        f"{host.name}: its frames cannot be captured: {host.interface} has no "
+                        "headers of Ethernet"
                     )
         except OSError as error:
             raise BuildError(

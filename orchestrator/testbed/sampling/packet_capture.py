@@ -16,7 +16,7 @@ from orchestrator.testbed.kernel import system
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 _ETH_P_ALL = 3
 _SOL_PACKET, _RX_RING, _STATISTICS, _VERSION = 263, 5, 6, 10
@@ -30,6 +30,8 @@ _TYPE_AT, _OUTGOING = 42, 4  # sll_pkttype of struct sockaddr_ll, PACKET_OUTGOIN
 _INSTRUCTION, _RETURN = struct.Struct("=HBBI"), 0x06  # struct sock_filter, BPF_RET | BPF_K
 _PROGRAM = struct.Struct("@HP")  # struct sock_fprog
 _COUNTS = struct.Struct("=II")
+_WITH_ETHERNET = (1, 772)
+"""ARPHRD_ETHER and ARPHRD_LOOPBACK of include/uapi/linux/if_arp.h."""
 
 KEPT_BYTES = 62
 """What is kept of each frame unless a capture is to keep more."""
@@ -53,6 +55,7 @@ class PacketCapture:
         snap_bytes: how many bytes of each frame are kept, 1 at least.
         block_bytes: of the pieces of the buffer, whole pages, each with room for a frame.
         begun: whether it captures at once, or only after ``pass_frames``.
+        program: instructions of a filter for what ``pass_frames`` lets through; all without any.
 
     Raises:
         OSError: the kernel has no memory for the buffer, among others.
@@ -65,11 +68,13 @@ class PacketCapture:
         snap_bytes: int = KEPT_BYTES,
         block_bytes: int = mmap.PAGESIZE,
         begun: bool = True,
+        program: Sequence[bytes] = (),
     ) -> None:
         self._place_bytes, self._block_bytes = place_bytes(snap_bytes), block_bytes
         self._per_block = block_bytes // self._place_bytes
         blocks = -(-frames // self._per_block)
-        self._frames, self._next, self._snap_bytes = blocks * self._per_block, 0, snap_bytes
+        self._frames, self._next = blocks * self._per_block, 0
+        self._program = program or [_INSTRUCTION.pack(_RETURN, 0, 0, snap_bytes)]
         # Protocol 0 captures nothing until bind() sets another one, when the ring exists.
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         try:
@@ -86,10 +91,15 @@ class PacketCapture:
 
     def pass_frames(self, on: bool) -> None:
         """Capture frames from now on, or none. Any thread may call it."""
-        kept = self._snap_bytes if on else 0
-        instruction = bytearray(_INSTRUCTION.pack(_RETURN, 0, 0, kept))
-        program = _PROGRAM.pack(1, system.address_of(instruction))
+        steps = self._program if on else [_INSTRUCTION.pack(_RETURN, 0, 0, 0)]
+        instructions = bytearray(b"".join(steps))
+        program = _PROGRAM.pack(len(steps), system.address_of(instructions))
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)
+
+    @property
+    def has_ethernet(self) -> bool:
+        """Whether frames begin with a header of Ethernet, as those of the loopback device do."""
+        return self._socket.getsockname()[3] in _WITH_ETHERNET
 
     def counts(self) -> tuple[int, int]:
         """Return how many frames came since the last call, and how many of them are lost."""

@@ -13,6 +13,8 @@ from orchestrator.testbed.errors import BuildError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Sequence
+
     from orchestrator.protocol.specification import CaptureSpec
     from orchestrator.testbed.sampling.records import Records
 
@@ -20,11 +22,27 @@ _READ_BYTES = 1 << 20
 
 
 class CapturedHost:
-    """A host: its name, the bytes of its IPv4 address, its namespace and its interface."""
+    """A host whose frames are captured.
 
-    def __init__(self, name: str, address: bytes, namespace_fd: int, interface: str) -> None:
+    Args:
+        name: its name.
+        address: the bytes of its IPv4 address in the run's network.
+        namespace_fd: its namespace.
+        interface: its interface.
+        program: instructions of a filter for its frames; all are its own without any.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        address: bytes,
+        namespace_fd: int,
+        interface: str,
+        program: Sequence[bytes] = (),
+    ) -> None:
         self.name, self.address = name, address
         self.namespace_fd, self.interface = namespace_fd, interface
+        self.program = program
 
 
 class Trace:
