@@ -11,6 +11,7 @@ from orchestrator.application.stored.export import ExportRequest, export
 from orchestrator.cli.options import completion, shared
 from orchestrator.cli.render import terminal
 from orchestrator.cli.render.run_events import RunEvents
+from orchestrator.units import listed
 from results.crate import crate_files as crate
 from results.export import FORMATS
 from results.tables.experiment_table import WRITERS
@@ -116,6 +117,8 @@ def command(
         terminal.say(path)
     for text in exported.missing:
         terminal.line(f"incomplete: {text}", err=True)
+    for clock in exported.clocks:
+        terminal.line(f"times at {listed(clock.hosts)} are by {clock.text}", err=True)
     if exported.without_samples:
         reason = f"{exported.without_samples}: the file has its scenario and its error"
         terminal.line(reason, err=True)

@@ -11,7 +11,7 @@ from orchestrator import __version__
 from orchestrator.protocol.reports.trace_records import RECEIVED, SENT
 from orchestrator.units import format_time
 from results.export.base import trace_format
-from results.runs.captures import captured_hosts
+from results.runs.captures import captured_hosts, host_clocks
 from results.store.stored import StoredRun
 from results.traces import pcapng_blocks
 from results.traces.choice import TraceChoice, trace_with
@@ -19,6 +19,7 @@ from results.traces.places import SeenFrames, chosen_places, seen_frames
 
 _DIRECTIONS = {SENT: pcapng_blocks.OUT, RECEIVED: pcapng_blocks.IN}
 _NS_PER_S = 1_000_000_000
+_AT_HOST = "frames that the host sent and received"
 _DESCRIPTIONS = {
     "in": "frames as they come to the queue, with those that it drops",
     "out": "frames as their transmission begins",
@@ -50,12 +51,14 @@ def _blocks(run: StoredRun, frames: SeenFrames, places: Sequence[int]) -> Iterat
         f"run {run.id}, digest {run.row.digest}, trace {frames.head.number} of {start}..{end}; "
         "times are since the start of traffic",
     )
+    captured = captured_hosts(run, frames.head)
+    by = {host: clock.text for clock in host_clocks(run, captured) for host in clock.hosts}
     for place in places:
         name = frames.places[place]
         _channel, of_a_queue, side = name.rpartition(":")
-        description = (
-            _DESCRIPTIONS[side] if of_a_queue else "frames that the host sent and received"
-        )
+        description = _DESCRIPTIONS[side] if of_a_queue else _AT_HOST
+        if name in by:
+            description = f"{description}; times are by {by[name]}"
         yield pcapng_blocks.interface(name, description, capture.snap_bytes)
     number_of = {place: number for number, place in enumerate(places)}
     rows = frames.rows
@@ -64,16 +67,16 @@ def _blocks(run: StoredRun, frames: SeenFrames, places: Sequence[int]) -> Iterat
         for name in ("time_ns", "offset", "captured_bytes", "frame_bytes", "step")
     ]
     for row in np.flatnonzero(np.isin(frames.place, places)).tolist():
-        time_ns, offset, captured, size, step = (column[row] for column in columns)
+        time_ns, offset, kept_bytes, size, step = (column[row] for column in columns)
         yield pcapng_blocks.packet(
             number_of[int(frames.place[row])],
             time_ns,
-            frames.data[offset : offset + captured],
+            frames.data[offset : offset + kept_bytes],
             size,
             _DIRECTIONS.get(step, 0),
             frames.remarks.get(row, ""),
         )
-    for host in captured_hosts(run, frames.head):
+    for host in captured:
         number = number_of.get(frames.places.index(host.host))
         if number is not None:
             yield pcapng_blocks.statistics(number, host.to_ns, host.seen, host.lost)

@@ -1,4 +1,4 @@
-"""What captures at the hosts of real machines have lost."""
+"""What captures at the hosts of real machines have lost, and by which clocks their times are."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from orchestrator.errors import StoreError
 from orchestrator.windows import window_text
 from results.store.parts.traces import TraceHead
 from results.store.stored import StoredRun
+from results.wording import quantities
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,50 @@ def incomplete(head: TraceHead, hosts: Sequence[CapturedHost]) -> list[str]:
             window = window_text(one.from_ns, one.to_ns)
             texts.append(f"{one.host} was captured in {window} only")
     return texts
+
+
+@dataclass(frozen=True)
+class HostClock:
+    """The clock of a lab host, which the times of frames at some of the run's hosts are by.
+
+    Its times count from the start of traffic. They differ from those of the controller's clock by
+    at most ``error_ns``: how exactly it was read before traffic, and how far it drifted until the
+    end. Two clocks can differ by the sum of both.
+    """
+
+    machine: str
+    hosts: Sequence[str]
+    error_ns: int
+
+    @property
+    def text(self) -> str:
+        """The clock in words."""
+        return (
+            f"the clock of {self.machine}, within {quantities.time(self.error_ns)} of the "
+            "controller's"
+        )
+
+
+def host_clocks(run: StoredRun, hosts: Sequence[CapturedHost]) -> list[HostClock]:
+    """Return the clocks of captures on lab hosts; others have one clock, and none is returned.
+
+    Raises:
+        StoreError: the clocks are not stored.
+    """
+    lab = run.provenance.get("lab")
+    if lab is None or not hosts:
+        return []
+    captured = {one.host for one in hosts}
+    clocks = []
+    try:
+        for machine, facts in lab["hosts"].items():
+            here, clock = [host for host in facts["plays"] if host in captured], facts["clock"]
+            if here:
+                error_ns = int(clock["uncertainty_ns"]) + abs(int(clock["drift_ns"]))
+                clocks.append(HostClock(machine, here, error_ns))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise StoreError(f"run {run.id}: the clocks of its lab hosts are not stored") from None
+    return clocks
 
 
 def host_names(run: StoredRun) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from orchestrator.recording.model import Check, FlowRecord, QueueRecord
 from results.metrics import channel
 from results.records.model import WHOLE, Number, RunEvent, RunRow, Values, Variant
-from results.runs.captures import CapturedHost
+from results.runs.captures import CapturedHost, HostClock
 from results.store.parts.judgements import Judgement
 from results.store.parts.notes import Remarks
 from results.store.parts.traces import TraceHead
@@ -134,11 +134,15 @@ class ListedRun:
 
 @dataclass(frozen=True)
 class TraceResult:
-    """A trace of a run, its captures at hosts, and a text for each thing that is missing of it."""
+    """A trace of a run, its captures at hosts, what is missing of it, and the clocks of its times.
+
+    ``missing`` has a text for each thing. Without ``clocks`` all times are by one clock.
+    """
 
     head: TraceHead
     hosts: Sequence[CapturedHost]
     missing: Sequence[str]
+    clocks: Sequence[HostClock] = ()
 
 
 @dataclass(frozen=True)

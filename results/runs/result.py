@@ -50,7 +50,8 @@ def of_run(run: StoredRun) -> RunResult:
 
 def _trace(run: StoredRun, head: TraceHead) -> TraceResult:
     hosts = captures.captured_hosts(run, head)
-    return TraceResult(head, hosts, captures.incomplete(head, hosts))
+    clocks = captures.host_clocks(run, hosts)
+    return TraceResult(head, hosts, captures.incomplete(head, hosts), clocks)
 
 
 def _flows(run: StoredRun, window: WindowMetrics) -> list[FlowResult]:

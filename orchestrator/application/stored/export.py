@@ -18,9 +18,11 @@ from results.runs import captures
 from results.store.store import Store
 from results.tables import experiment_table
 from results.traces.choice import TraceChoice, trace_with
+from results.traces.places import ALL
 
 if TYPE_CHECKING:
     from results.experiment.experiments import Experiment
+    from results.runs.captures import HostClock
 
 
 _OF_FRAMES = ("pcapng", "tcpdump")
@@ -51,13 +53,15 @@ class ExportedFiles:
     """The files that were written, and the exit status: 2 if a figure could not be drawn.
 
     ``without_samples`` says why the file of a run has no samples; empty where it has them.
-    ``missing`` has a text for each thing that is missing of an exported trace.
+    ``missing`` has a text for each thing that is missing of an exported trace, and ``clocks`` the
+    clocks of its times if there are several.
     """
 
     files: Sequence[Path]
     status: int = 0
     without_samples: str = ""
     missing: Sequence[str] = ()
+    clocks: Sequence[HostClock] = ()
 
 
 def export(request: ExportRequest, db: Path, listener: Listener) -> ExportedFiles:
@@ -84,8 +88,9 @@ def export(request: ExportRequest, db: Path, listener: Listener) -> ExportedFile
         if form not in _OF_FRAMES:
             return ExportedFiles(files, without_samples=no_samples(stored))
         head = trace_with(stored, request.trace, "frames")
-        missing = captures.incomplete(head, captures.captured_hosts(stored, head))
-        return ExportedFiles(files, missing=missing)
+        hosts = captures.captured_hosts(stored, head)
+        clocks = captures.host_clocks(stored, hosts) if request.place == ALL else ()
+        return ExportedFiles(files, missing=captures.incomplete(head, hosts), clocks=clocks)
 
 
 def _form(request: ExportRequest) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.cli.render import metric_tables, terminal
+from orchestrator.units import listed
 from orchestrator.windows import window_text
 from results.wording import quantities, variant_names
 from results.wording.check_words import outcome_words
@@ -166,6 +167,8 @@ def _traces(traces: Sequence[TraceResult], out: Console) -> None:
         _line(f"trace {trace.head.number} of {window}: {', '.join(sorted(capture.kinds))}", out)
         for text in trace.missing:
             _line(f"  incomplete: {text}", out)
+        for clock in trace.clocks:
+            _line(f"  times at {listed(clock.hosts)} are by {clock.text}", out)
 
 
 def _remarks(remarks: Remarks, out: Console) -> None:

@@ -65,21 +65,11 @@ class HostCaptures:
         self._captures: list[PacketCapture] = []
         try:
             for host in hosts:
-                with system.inside(host.namespace_fd, home_fd):
-                    self._captures.append(
-                        PacketCapture(
-                            host.interface, frames, snap_bytes, _BLOCK_BYTES, False, host.program
-                        )
-                    )
-                if not self._captures[-1].has_ethernet:
-                    raise BuildError(
-                        f"{host.name}: its frames cannot be captured: {host.interface} has no "
-                        "headers of Ethernet"
-                    )
-        except OSError as error:
-            raise BuildError(
-                f"{host.name}: its frames cannot be captured: {error.strerror}"
-            ) from error
+                self._captures.append(_capture_of(host, frames, snap_bytes, home_fd))
+        except BaseException:
+            for each in self._captures:
+                each.close()
+            raise
         self._ahead_ns = _wall_clock_ahead_ns()
         self._thread = threading.Thread(target=self._open_and_close, daemon=True)
 
@@ -148,6 +138,22 @@ class HostCaptures:
                 + content
                 + bytes(padding)
             )
+
+
+def _capture_of(host: CapturedHost, frames: int, snap_bytes: int, home_fd: int) -> PacketCapture:
+    """Return the capture of a host, which lets nothing through yet."""
+    failed = f"{host.name}: its frames cannot be captured: "
+    try:
+        with system.inside(host.namespace_fd, home_fd):
+            made = PacketCapture(
+                host.interface, frames, snap_bytes, _BLOCK_BYTES, False, host.program
+            )
+    except OSError as error:
+        raise BuildError(f"{failed}{error.strerror}") from error
+    if not made.has_ethernet:
+        made.close()
+        raise BuildError(f"{failed}{host.interface} has no headers of Ethernet")
+    return made
 
 
 def _chunks(rows: Iterator[bytes]) -> Iterator[bytes]:

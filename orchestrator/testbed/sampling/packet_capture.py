@@ -80,6 +80,7 @@ class PacketCapture:
         try:
             self._socket.setsockopt(_SOL_PACKET, _VERSION, struct.pack("=i", _TPACKET_V2))
             if not begun:
+                self.pass_frames(True)  # nothing comes yet; the kernel may refuse the program
                 self.pass_frames(False)
             ring = struct.pack("=4I", block_bytes, blocks, self._place_bytes, self._frames)
             self._socket.setsockopt(_SOL_PACKET, _RX_RING, ring)
