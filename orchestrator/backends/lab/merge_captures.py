@@ -17,6 +17,7 @@ from orchestrator.protocol.numbering import host_address
 from orchestrator.protocol.reports import facts as protocol
 from orchestrator.protocol.reports import trace_records as records
 from orchestrator.protocol.reports.facts import Fact
+from orchestrator.units import listed
 
 
 def frames(
@@ -55,7 +56,8 @@ def captures(run: RunSpec, facts: Mapping[str, Iterable[Fact]]) -> protocol.Capt
         told = [one for fact in protocol.of(facts[machine], protocol.Captures)
                 for one in fact["hosts"]]  # fmt: skip
         if sorted(one["host"] for one in told) != sorted(nodes):
-            raise malformed(f"{machine}: it captured at {len(told)} hosts, not at its {len(nodes)}")
+            wanted = f"not at its {len(nodes)}: {listed(nodes)}"
+            raise malformed(f"{machine}: it captured at {len(told)} hosts, {wanted}")
         hosts += told
     return {"fact": "captures", "hosts": hosts}
 

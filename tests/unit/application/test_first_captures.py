@@ -11,6 +11,7 @@ import pytest
 from orchestrator.backends.contract import Backend
 from orchestrator.backends.lab import Lab
 from orchestrator.backends.local import Local
+from orchestrator.backends.vagrant import Vagrant
 from orchestrator.errors import UsageError
 from orchestrator.execution.runner import RunOptions, run_plan
 from orchestrator.planning.plan import plan
@@ -112,24 +113,40 @@ class Silent:
         """Say nothing."""
 
 
-FIXES = "  fix: leave out `capture` (--set capture=null), or give --backend guest"
+LEFT_OUT = "leave out `capture` (--set capture=null), or give --backend guest"
+PACKETS = f"  fix: give `capture.trace: [packets]`, or {LEFT_OUT}"
+
+
+def without_captures() -> Lab:
+    """A back end that makes no traces."""
+    made = Lab()
+    made.traits = replace(made.traits, captures=frozenset())
+    return made
 
 
 @pytest.mark.parametrize(
     ("backend", "capture", "said"),
     [
-        (Lab(), "{}", f"--backend lab: capture is not possible with it\n{FIXES}"),
+        (
+            without_captures(),
+            "{trace: [packets]}",
+            f"--backend lab: capture is not possible with it\n  fix: {LEFT_OUT} or local or lab or "
+            "vagrant",
+        ),
         (
             Lab(),
-            "{trace: [packets]}",
-            f"--backend lab: capture is not possible with it\n{FIXES} or local",
+            "{}",
+            f"--backend lab: it captures no acks and no queue and no tcp, only packets\n{PACKETS}",
+        ),
+        (
+            Vagrant(),
+            "{trace: [queue]}",
+            f"--backend vagrant: it captures no queue, only packets\n{PACKETS}",
         ),
         (
             Local(),
             "{trace: [packets, tcp, acks]}",
-            "--backend local: it captures no acks and no tcp, only packets\n"
-            "  fix: give `capture.trace: [packets]`, or leave out `capture` (--set capture=null), "
-            "or give --backend guest",
+            f"--backend local: it captures no acks and no tcp, only packets\n{PACKETS}",
         ),
     ],
 )
