@@ -71,6 +71,19 @@ def test_a_router_emulates_the_requested_link(results: dict[str, Any]) -> None:
         assert flow["base_rtt_measured_s"] == pytest.approx(0.04, abs=2e-3)
 
 
+def test_what_captures_of_a_lab_lose_is_counted_and_told(results: dict[str, Any]) -> None:
+    found = results["emulated"]
+    captured = found["captured"]
+    assert [host["host"] for host in captured["hosts"]] == ["a_src0", "a_src1", "a_dst0", "a_dst1"]
+    for host in captured["hosts"]:
+        assert host["kept"] <= 28 < host["seen"]
+        assert host["seen"] - host["lost"] == 28
+        told = f"{host['host']} lost {host['lost']} of {host['seen']} frames, for which its buffer"
+        assert f"incomplete: {told} had no room" in found["shown"]
+    first_ns, last_ns = captured["times_ns"]
+    assert 4 * 10**9 <= first_ns < last_ns < 10 * 10**9
+
+
 @pytest.mark.long
 def test_a_lost_router_is_reported_and_undoes_its_emulation(
     kernel: GuestKernel, tmp_path: Path

@@ -20,6 +20,7 @@ from typing import Any
 
 from results.documents import run_document
 from results.store.store import Store
+from tests.lab.captured import counts
 from tests.lab.namespaces import Lab, ip
 from tests.support.sshd import sessions
 
@@ -77,7 +78,7 @@ topology:
   kind: live-path
   groups: [{name: a, hosts: 2}]
 flows:
-  - {name: slow, group: a, traffic: {kind: cbr, rate: 500kbit}}
+  - {name: slow, group: a, stop: 5s, traffic: {kind: cbr, rate: 500kbit}}
   - name: turns
     group: a
     traffic: {kind: campaign, controls: [reno, cubic], turn: 1s, idle: 200ms, bytes: 100kB}
@@ -88,6 +89,17 @@ lab:
     + ENDS
 )
 
+
+CAPTURED = """\
+capture: {trace: [packets]}
+flows:
+  - {name: bytes, group: a, congestion: cubic, traffic: {kind: bulk, bytes: 2MB}}
+"""
+CUT = """\
+capture: {trace: [packets], window: 4s..10s, limit: 1MiB, snap: 9216B}
+flows:
+"""
+"""Buffers with room for 28 frames of each host."""
 
 _WRONG = "receiver1, interface: eth7"
 
@@ -158,10 +170,20 @@ class Trial:
         while self._started_again():
             status = self.process.wait()
         runs: list[Any] = []
+        found: dict[str, Any] = {}
         if self.db.exists():
             with Store.open_read_only(self.db) as store:
-                runs = run_document.of_ids(store, [row.id for row in store.list_runs()])["runs"]
-        return {"status": status, "said": self.said(), "runs": runs, "left": self.left()}
+                ids = [row.id for row in store.list_runs()]
+                runs = run_document.of_ids(store, ids)["runs"]
+                captured = [counts(store.load(run)) for run in ids if store.traces(run)]
+            if captured:
+                words = [PROGRAM, "show", "last", "--db", str(self.db)]
+                found["shown"] = subprocess.run(
+                    words, capture_output=True, text=True, check=True
+                ).stdout
+                (found["captured"],) = captured
+        return {**found, "status": status, "said": self.said(), "runs": runs, "left": self.left(),
+                "db": str(self.db)}  # fmt: skip
 
     def left(self) -> list[str]:
         """Return what is otherwise than before, once that changes no more."""
@@ -190,12 +212,12 @@ def _undisturbed(hosts: Lab, folder: Path, scenario: str) -> dict[str, Any]:
 
 def emulated(hosts: Lab, folder: Path) -> dict[str, Any]:
     """A bottleneck emulated by the router, with an event, TCP options and traffic both ways."""
-    return _undisturbed(hosts, folder, EMULATED)
+    return _undisturbed(hosts, folder, EMULATED.replace("flows:\n", CUT))
 
 
 def live(hosts: Lab, folder: Path) -> dict[str, Any]:
-    """Nothing emulated: a campaign, files and UDP over the path as it is."""
-    return _undisturbed(hosts, folder, LIVE)
+    """Nothing emulated: a campaign, files and UDP over the path as it is, with captures."""
+    return _undisturbed(hosts, folder, LIVE.replace("flows:\n", CAPTURED))
 
 
 def _lost(

@@ -6,12 +6,16 @@ What needs a queue or a delay is tried in the guest (tests/guest/test_lab.py).
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from results.export import export
+from results.store.store import Store
+from results.traces.choice import TraceChoice
 from tests.lab import inside
 from tests.lab.namespaces import Lab
 
@@ -44,11 +48,15 @@ def lost(found: dict[str, Any], host: str) -> str:
     return error
 
 
+@pytest.fixture(scope="module")
+def live(hosts: Lab, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return inside.live(hosts, tmp_path_factory.mktemp("live") / "live")
+
+
 @pytest.mark.real_time
-def test_every_kind_of_traffic_runs_over_a_live_path(hosts: Lab, tmp_path: Path) -> None:
-    found = inside.live(hosts, tmp_path / "live")
-    assert found["left"] == []
-    (run,) = found["runs"]
+def test_every_kind_of_traffic_runs_over_a_live_path(live: dict[str, Any]) -> None:
+    assert live["left"] == []
+    (run,) = live["runs"]
     assert run["status"] == "ok", run["error"]
     assert run["metrics"]["utilisation"] is None
     assert run["metrics"]["queue_delay_mean_s"] is None
@@ -74,6 +82,62 @@ def test_every_kind_of_traffic_runs_over_a_live_path(hosts: Lab, tmp_path: Path)
     assert checks["settings_changed"] is True
     assert checks["hosts_as_requested"] is True
     assert "base_rtt" not in checks
+
+
+@pytest.mark.real_time
+def test_captures_have_each_packet_that_the_kernel_and_the_flows_counted(
+    live: dict[str, Any],
+) -> None:
+    captured = live["captured"]
+    assert sorted(captured["flows"])[:2] == ["bytes[0]", "bytes[1]"]
+    for name, flow in captured["flows"].items():
+        sent, got_back, got, sent_back = flow["frames"]
+        assert (sent, got_back) == (got, sent_back), name  # nothing is lost on veth
+        counted = flow["counted"]
+        if name.startswith(("bytes", "slow")):
+            assert [sent, got_back, got] == counted[:3], name
+        # A connection that was closed has sent and got a few segments since it was last read.
+        for number, known in zip(flow["frames"], counted, strict=True):
+            assert 0 <= number - known <= 1 + number // 10, name
+        assert sent > 100, name
+    for machine, interface in captured["interfaces"].items():
+        # ARP and IPv6's own messages come, too.
+        assert 0 <= interface["rx_packets"] - interface["frames"] < 20, machine
+    for host in captured["hosts"]:
+        assert host["lost"] == 0
+        assert host["seen"] == host["kept"]
+
+
+@pytest.mark.real_time
+def test_frames_of_a_lab_are_exported_with_the_clock_of_their_host(
+    live: dict[str, Any], tmp_path: Path
+) -> None:
+    for host, machine in (("a_src0", "sender1"), ("a_dst0", "receiver1")):
+        assert f"times at {host} are by the clock of {machine}, within " in live["shown"]
+    words = [
+        "export",
+        "last",
+        "--db",
+        live["db"],
+        "--at",
+        "all",
+        "-o",
+        str(tmp_path / "all.pcapng"),
+    ]
+    done = subprocess.run([inside.PROGRAM, *words], capture_output=True, text=True, check=True)
+    assert "times at a_dst1 are by the clock of receiver2, within " in done.stderr
+    with Store.open_read_only(Path(live["db"])) as store:
+        run = store.load("last")
+        for form in ("pcapng", "tcpdump"):
+            export(run, form, tmp_path / f"a_src0.{form}", choice=TraceChoice(place="a_src0"))
+    counted = live["captured"]["flows"]["bytes[0]"]["frames"]
+    told = subprocess.run(
+        ["tshark", "-r", str(tmp_path / "a_src0.pcapng"), "-Y", "tcp.dstport == 5001"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert len(told.stdout.splitlines()) == counted[0]
+    lines = (tmp_path / "a_src0.tcpdump").read_text().splitlines()
+    assert sum("> 10.231.2.11.5001: Flags" in line for line in lines) == counted[0]
 
 
 def test_a_connection_that_is_cut_is_a_lost_host(hosts: Lab, tmp_path: Path) -> None:
