@@ -11,7 +11,7 @@ from orchestrator.network import Network
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol.reports.trace_records import MOST_LIMIT_BYTES, PORTS_END
 from orchestrator.protocol.units import nanoseconds
-from orchestrator.recording.trace import Capture, Trace, selected
+from orchestrator.recording.trace import Capture, Trace, is_of_link, selected
 from orchestrator.scenario import Scenario
 from orchestrator.suggestions import suggest
 from orchestrator.units import listed, listed_in_ranges, shown
@@ -105,7 +105,7 @@ def hides_flows(capture: Capture) -> bool:
 def _channels(name: str, network: Network) -> set[int]:
     """Return the number of a channel such as ``core:forward``, or both of a link."""
     known = [hop.name for link in network.links for hop in link.hops]
-    return {n for n, each in enumerate(known) if name in (each, each.rpartition(":")[0])}
+    return {number for number, channel in enumerate(known) if is_of_link(channel, name)}
 
 
 def selection(trace: Trace, spec: RunSpec) -> Trace:

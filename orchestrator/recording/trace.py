@@ -120,6 +120,11 @@ class Capture:
         return sum(WANTED[kind] for kind in self.kinds)
 
 
+def is_of_link(channel: str, name: str) -> bool:
+    """Tell whether a channel is meant by a name: its own, or its link's, which means both ways."""
+    return name in (channel, channel.rpartition(":")[0])
+
+
 def _empty() -> dict[str, npt.NDArray[np.void]]:
     return {name: np.empty(0, dtype) for name, dtype in TABLES.items()}
 

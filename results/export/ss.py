@@ -7,7 +7,6 @@ are left out, as ss leaves out what a kernel does not tell. The queues of the so
 from __future__ import annotations
 
 import socket
-import struct
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from results.export.base import trace_format
 from results.store.stored import StoredRun
 from results.traces.choice import TraceChoice, trace_with
 from results.traces.hosts import ends_at
+from results.traces.own_variables import BBR, BBR_UNIT, DCTCP, VEGAS, of_state
 
 _STATES = (
     "UNKNOWN", "ESTAB", "SYN-SENT", "SYN-RECV", "FIN-WAIT-1", "FIN-WAIT-2", "TIME-WAIT", "UNCONN",
@@ -36,11 +36,6 @@ _UNSET_RTO_US = 3_000_000
 _USUAL_REORDERING = 3
 """Values that ss does not print."""
 
-_VEGAS, _DCTCP, _BBR = 3, 9, 16
-"""INET_DIAG_*INFO of include/uapi/linux/inet_diag.h."""
-_VEGAS_INFO, _DCTCP_INFO, _BBR_INFO = (
-    struct.Struct("=IIII"), struct.Struct("=HHIII"), struct.Struct("=QIII"),
-)  # fmt: skip
 _NO_VEGAS_RTT = 0x7FFFFFFF
 
 
@@ -114,9 +109,10 @@ def fields(congestion: str, row: Mapping[str, Any]) -> Iterator[str]:
         yield f"cwnd:{cwnd}"
     if 0 < (ssthresh := row["ssthresh_segments"]) < _INFINITE_SSTHRESH:
         yield f"ssthresh:{ssthresh}"
-    kind, info = row["info_kind"], bytes(row["info"])
-    yield from _own(kind, info)
-    rtt_us = _vegas_rtt_us(kind, info) or srtt_us
+    kind = row["info_kind"]
+    own = of_state(kind, bytes(row["info"])[: row["info_bytes"]])
+    yield from _own(kind, own)
+    rtt_us = (_vegas_rtt_us(own) if kind == VEGAS else 0) or srtt_us
     if rtt_us and mss_bytes and cwnd:
         yield f"send {cwnd * mss_bytes * 8 * 1e6 / rtt_us:.0f}bps"
     if (pacing := row["pacing_rate_bytes_per_s"]) and pacing != 2**64 - 1:  # without pacing
@@ -146,27 +142,27 @@ def _counts(row: Mapping[str, Any]) -> Iterator[str]:
     yield from count("snd_wnd", "snd_wnd_bytes")
 
 
-def _own(kind: int, info: bytes) -> Iterator[str]:
+def _own(kind: int, own: Mapping[str, int]) -> Iterator[str]:
     """Yield the algorithm's own values, of those that ss knows."""
-    if kind == _DCTCP and len(info) >= _DCTCP_INFO.size:
-        enabled, ce_state, alpha, marked, total = _DCTCP_INFO.unpack_from(info)
+    if kind == DCTCP and own:
         yield (
-            f"dctcp:(ce_state:{ce_state},alpha:{alpha},ab_ecn:{marked},ab_tot:{total})"
-            if enabled
+            f"dctcp:(ce_state:{own['dctcp_ce_state']},alpha:{own['dctcp_alpha']},"
+            f"ab_ecn:{own['dctcp_marked_bytes']},ab_tot:{own['dctcp_total_bytes']})"
+            if own["dctcp_enabled"]
             else "dctcp:fallback_mode"
         )
-    if kind == _BBR and len(info) >= _BBR_INFO.size:
-        bandwidth, min_rtt_us, *gains = _BBR_INFO.unpack_from(info)
-        shown = [f"bw:{bandwidth * 8.0:.0f}bps", f"mrtt:{min_rtt_us / 1000:g}"]
-        for name, gain in zip(("pacing_gain", "cwnd_gain"), gains, strict=True):
-            if gain:
-                shown.append(f"{name}:{gain / 256:g}")
+    if kind == BBR and own:
+        shown = [
+            f"bw:{own['estimate_bytes_per_s'] * 8.0:.0f}bps",
+            f"mrtt:{own['own_min_rtt_us'] / 1000:g}",
+        ]
+        for name in ("pacing_gain", "cwnd_gain"):
+            if gain := own[f"bbr_{name}"]:
+                shown.append(f"{name}:{gain / BBR_UNIT:g}")
         yield f"bbr:({','.join(shown)})"
 
 
-def _vegas_rtt_us(kind: int, info: bytes) -> int:
+def _vegas_rtt_us(own: Mapping[str, int]) -> int:
     """Return the RTT by which ss computes the rate ``send`` of Vegas and its like, 0 for none."""
-    if kind != _VEGAS or len(info) < _VEGAS_INFO.size:
-        return 0
-    enabled, _count, rtt_us, _min_rtt_us = _VEGAS_INFO.unpack_from(info)
-    return rtt_us if enabled and rtt_us < _NO_VEGAS_RTT else 0
+    rtt_us = own["vegas_rtt_us"] if own and own["vegas_enabled"] else 0
+    return rtt_us if rtt_us < _NO_VEGAS_RTT else 0

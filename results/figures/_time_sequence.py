@@ -13,8 +13,8 @@ from results.figures._frame import set_scale
 from results.figures._run import MOST_POINTS, RunFigure
 from results.figures._style import LINES
 from results.figures._traced import Traced, traced
+from results.traces.choice import TraceNeed
 from results.traces.pictures import thinning
-from results.traces.pictures.needs import TraceNeed
 from results.traces.pictures.time_sequence import (
     SOURCES,
     TABLES,

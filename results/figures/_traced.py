@@ -13,8 +13,8 @@ from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.trace import Capture, Trace
 from results.figures._run import RunFigure
 from results.store.parts.traces import TraceHead
+from results.traces.choice import TraceNeed, window_of
 from results.traces.pictures import needs
-from results.traces.pictures.needs import TraceNeed
 
 if TYPE_CHECKING:
     from results.figures._planned import PlannedRun
@@ -67,7 +67,7 @@ def traced(
         _require_capture(figure, cast("PlannedRun", run).variant.capture, number, need)
         raise TracedLater
     head = needs.trace_for(run, need, number)
-    begin_ns, end_ns = need.window_ns or needs.window_of(head)
+    begin_ns, end_ns = need.window_ns or window_of(head)
     return Traced(run, head.number, needs.read(run, head, tables), (begin_ns / 1e9, end_ns / 1e9))
 
 

@@ -16,9 +16,9 @@ from results.figures._run import MOST_POINTS, RunFigure
 from results.figures._style import LINES, OTHER_MARK
 from results.figures._traced import Traced, trace_number, traced
 from results.traces.causes import what_happened
+from results.traces.choice import TraceNeed
 from results.traces.moments import Moment
 from results.traces.pictures import thinning
-from results.traces.pictures.needs import TraceNeed
 from results.traces.pictures.windows import AckStates, windows_of
 from results.traces.view import TraceView
 

@@ -14,9 +14,10 @@ from results.figures._frame import set_scale
 from results.figures._run import MOST_POINTS, RunFigure
 from results.figures._style import LINES, OTHER_AREA, OTHER_MARK
 from results.figures._traced import Traced, trace_number, traced
+from results.traces.choice import TraceNeed
 from results.traces.columns import channel_names
 from results.traces.pictures import thinning
-from results.traces.pictures.needs import TraceNeed, channel_of
+from results.traces.pictures.needs import channel_of
 from results.traces.pictures.occupancy import TABLES, Occupancy, QueuePoints, occupancy
 
 if TYPE_CHECKING:

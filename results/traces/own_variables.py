@@ -16,19 +16,20 @@ import numpy.typing as npt
 
 Columns = dict[str, npt.NDArray[Any]]
 
-_VEGAS, _DCTCP, _BBR = 3, 9, 16
+VEGAS, DCTCP, BBR = 3, 9, 16
+"""INET_DIAG_*INFO of include/uapi/linux/inet_diag.h: what ``info_kind`` of a state may be."""
 _OURS = 0x3CC0 & 0xFF
 """CC_DIAG_ATTRIBUTE of kmods/cc_info.h; a trace has the lower byte of the number."""
 _WITHOUT_INFO = 0
-_BBR_UNIT = 256
+BBR_UNIT = 256
 """Gains of BBR are multiples of its inverse (BBR_UNIT of net/ipv4/tcp_bbr.c)."""
 
 _BY_ATTRIBUTE = {
-    _VEGAS: [("vegas_enabled", "u4"), ("vegas_rtts", "u4"), ("vegas_rtt_us", "u4"),
+    VEGAS: [("vegas_enabled", "u4"), ("vegas_rtts", "u4"), ("vegas_rtt_us", "u4"),
              ("own_min_rtt_us", "u4")],
-    _DCTCP: [("dctcp_enabled", "u2"), ("dctcp_ce_state", "u2"), ("dctcp_alpha", "u4"),
+    DCTCP: [("dctcp_enabled", "u2"), ("dctcp_ce_state", "u2"), ("dctcp_alpha", "u4"),
              ("dctcp_marked_bytes", "u4"), ("dctcp_total_bytes", "u4")],
-    _BBR: [("estimate_bytes_per_s", "u8"), ("own_min_rtt_us", "u4"), ("bbr_pacing_gain", "u4"),
+    BBR: [("estimate_bytes_per_s", "u8"), ("own_min_rtt_us", "u4"), ("bbr_pacing_gain", "u4"),
            ("bbr_cwnd_gain", "u4")],
     _OURS: [("estimate_bytes_per_s", "u8"), ("own_min_rtt_us", "u4"), ("own_first", "u4"),
             ("own_second", "u4")],
@@ -68,6 +69,17 @@ def known_state(info: npt.NDArray[np.void], algorithm: bytes) -> npt.NDArray[np.
     return known.view(info.dtype)[:, 0]
 
 
+def of_state(kind: int, info: bytes) -> dict[str, int]:
+    """Return the own variables of one state as the kernel has them, gains of BBR in its unit.
+
+    There are none where the attribute ``kind`` is not known, or ``info`` does not have all of it.
+    """
+    form = np.dtype(_BY_ATTRIBUTE.get(kind, []))
+    if not form.names or len(info) < form.itemsize:
+        return {}
+    return dict(zip(form.names, np.frombuffer(info, form, 1)[0].tolist(), strict=True))
+
+
 def own_variables(
     acks: npt.NDArray[np.void], algorithms: npt.NDArray[np.bytes_]
 ) -> Mapping[str, npt.NDArray[np.float64]]:
@@ -89,7 +101,7 @@ def own_variables(
         _add(made, acks, its, np.dtype(fields))
     for name in ("bbr_pacing_gain", "bbr_cwnd_gain"):
         if name in made:
-            made[name] /= _BBR_UNIT
+            made[name] /= BBR_UNIT
     return made
 
 

@@ -21,10 +21,11 @@ from results.documents import trace_document
 from results.runs.captures import captured_hosts
 from results.store.parts.traces import TraceHead
 from results.store.stored import StoredRun
+from results.traces.choice import TraceNeed, window_of
 from results.traces.columns import TABLE_NAMES, Columns, columns
 from results.traces.costs import CostlyEvent
 from results.traces.pictures import needs, thinning
-from results.traces.pictures.needs import TraceNeed, channel_of
+from results.traces.pictures.needs import channel_of
 from results.traces.pictures.occupancy import QueuePoints
 from results.traces.pictures.time_sequence import Spans, TimeSequence
 from results.traces.pictures.windows import AckStates
@@ -355,7 +356,7 @@ def _head(run: StoredRun, number: int, need: TraceNeed) -> TraceHead:
 
 def _range(part: TimeRange, head: TraceHead) -> tuple[float, float]:
     """Return the part of a trace that is asked for, in seconds."""
-    begin_ns, end_ns = needs.window_of(head)
+    begin_ns, end_ns = window_of(head)
     from_s = max(begin_ns / 1e9, begin_ns / 1e9 if part.from_s is None else part.from_s)
     to_s = min(end_ns / 1e9, end_ns / 1e9 if part.to_s is None else part.to_s)
     if from_s >= to_s:

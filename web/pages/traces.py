@@ -7,8 +7,7 @@ import json
 from flask import Blueprint, abort, current_app, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
-from results.traces.pictures import needs
-from results.traces.pictures.needs import TraceNeed
+from results.traces.choice import TraceNeed, window_of
 from web.http import query
 from web.http.reader import DB, reading_run
 from web.views import command_lines, traced
@@ -38,7 +37,7 @@ def trace(run_id: str, number: int) -> str | AnyResponse:
         if head is None:
             numbers = ", ".join(str(one.number) for one in stored.traces) or "none"
             abort(404, f"run {stored.id} has no trace {number}; it has {numbers}")
-        from_ns, to_ns = needs.window_of(head)
+        from_ns, to_ns = window_of(head)
         need = TraceNeed(CLOSEST.kinds, window_ns=(from_ns, to_ns))
         kept = head.capture.flows
         return render_template(

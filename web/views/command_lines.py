@@ -9,7 +9,8 @@ from pathlib import Path
 from results import DEFAULT_DB
 from results.runs.page import PageRequest
 from results.store.stored import StoredRun
-from results.traces.pictures.needs import TraceNeed, zoom_arguments
+from results.traces.choice import TraceNeed
+from results.traces.pictures.needs import zoom_arguments
 
 
 def command(arguments: Sequence[str], db: Path) -> str:

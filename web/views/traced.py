@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from results.store.parts.traces import TraceHead
 from results.store.stored import StoredRun
 from results.traces.causes import what_happened
+from results.traces.choice import TraceNeed, Window, window_of
 from results.traces.columns import channel_names
 from results.traces.costs import CostlyEvent, costliest
 from results.traces.moments import Moment
 from results.traces.pictures import needs, windows
 from results.traces.pictures import occupancy as queues
 from results.traces.pictures import time_sequence as sequences
-from results.traces.pictures.needs import TraceNeed, Window
 from results.traces.pictures.occupancy import Occupancy
 from results.traces.pictures.time_sequence import TimeSequence
 from results.traces.pictures.windows import AckStates
@@ -65,15 +65,15 @@ def telling(heads: Sequence[TraceHead]) -> list[TraceHead]:
     chosen: list[TraceHead] = []
     showing = [head for head in heads if not TELLING.lacks(head)]
     for head in sorted(showing, key=lambda head: (_length(head), head.stored_bytes)):
-        begin, end = needs.window_of(head)
-        others = map(needs.window_of, chosen)
+        begin, end = window_of(head)
+        others = map(window_of, chosen)
         if all(end <= first or begin >= last for first, last in others):
             chosen.append(head)
-    return sorted(chosen, key=needs.window_of)
+    return sorted(chosen, key=window_of)
 
 
 def _length(head: TraceHead) -> int:
-    begin_ns, end_ns = needs.window_of(head)
+    begin_ns, end_ns = window_of(head)
     return begin_ns - end_ns
 
 
@@ -90,7 +90,7 @@ def happened(run: StoredRun, number: int | None = None) -> WhatHappened:
     ]
     return WhatHappened(
         [head.number for head in heads],
-        [needs.window_of(head) for head in heads],
+        [window_of(head) for head in heads],
         [ToldMoment(head.number, moment) for head, moments in told for moment in moments],
     )
 
@@ -206,5 +206,5 @@ def closer(heads: Sequence[TraceHead]) -> list[CloserTrace]:
     return [
         CloserTrace(head.number, begin / 1e9, end / 1e9)
         for head in ordered
-        for begin, end in [needs.window_of(head)]
+        for begin, end in [window_of(head)]
     ]

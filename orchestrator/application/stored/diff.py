@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from orchestrator.application.zoom import TracedRun, ZoomRequest, keep, made_aga
 from orchestrator.errors import RunError, UsageError
 from orchestrator.recording.trace import Capture, Trace
 from results.store.store import Store
+from results.traces.choice import TraceNeed, showing
 from results.traces.difference import parting
 from results.traces.difference import sides as pairs
 from results.traces.difference.comparable import NEEDED_TABLES
@@ -22,7 +22,6 @@ from results.traces.pictures import needs
 
 if TYPE_CHECKING:
     from orchestrator.application.making_runs import RunSettings
-    from results.store.parts.traces import TraceHead
 
 LIMIT_BYTES = 512 * 2**20
 """Of a trace in the guest's memory. What does not fit is looked at in another window."""
@@ -145,10 +144,10 @@ def _trace(
 ) -> Trace:
     """Return a trace that has all of a window: a stored one, or one that is made now."""
     run, side.made = side.run, None
-    showing = _showing(run.traces, window_ns)
-    if showing is not None:
-        side.trace = showing.number
-        return needs.read(run, showing, NEEDED_TABLES)
+    head = showing(run.traces, TraceNeed(tuple(KINDS), window_ns=window_ns))
+    if head is not None:
+        side.trace = head.number
+        return needs.read(run, head, NEEDED_TABLES)
     capture = Capture(*window_ns, KINDS, LIMIT_BYTES)
     made = made_again(ZoomRequest(run.id, capture), settings, listener, stored_plans.DIFF)
     if made.digest != made.stored_digest:
@@ -158,15 +157,3 @@ def _trace(
         )
     side.trace, side.made = None, made
     return made.trace
-
-
-def _showing(heads: Sequence[TraceHead], window_ns: tuple[int, int]) -> TraceHead | None:
-    """Return the smallest stored trace that has all that is compared in a window."""
-    showing = [
-        head
-        for head in heads
-        if pairs.shows_all(head)
-        and head.capture.from_ns <= window_ns[0]
-        and head.capture.to_ns >= window_ns[1]
-    ]
-    return min(showing, key=lambda head: head.stored_bytes, default=None)

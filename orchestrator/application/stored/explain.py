@@ -17,6 +17,7 @@ from orchestrator.units import listed_in_ranges
 from orchestrator.windows import seconds_text
 from results.store.store import Store
 from results.traces.causes import what_happened
+from results.traces.choice import TraceNeed, showing
 from results.traces.comparing import difference
 from results.traces.costs import costliest
 from results.traces.time_limits import time_limits
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from results.store.parts.traces import TraceHead
     from results.store.stored import StoredRun
 
-SENDERS, QUEUES = frozenset({"tcp", "acks"}), ("queue", "drops")
+SENDERS, QUEUES = ("tcp", "acks"), ("queue", "drops")
 """What a trace must have, and one of which, so that causes can be found."""
 WHOLE_RUN_LIMIT_BYTES = 512 * 2**20
 
@@ -139,11 +140,11 @@ def _explain(
         if request.at_ns is not None:
             asked = _around(request.at_ns, end_ns)
         window = asked or (0, end_ns)
-        head = _showing(store.traces(stored.id), window)
+        head = showing(store.traces(stored.id), TraceNeed(SENDERS, QUEUES, window))
     if head is None:
-        capture = Capture(*window, SENDERS | {"queue"})
+        capture = Capture(*window, frozenset((*SENDERS, "queue")))
         if asked is None:
-            capture = Capture(*window, SENDERS | {"drops"}, WHOLE_RUN_LIMIT_BYTES)
+            capture = Capture(*window, frozenset((*SENDERS, "drops")), WHOLE_RUN_LIMIT_BYTES)
         head = _traced(stored.id, capture, settings, listener)
     if request.window_ns is None and most_ns is not None:
         window = window[0], min(window[1], most_ns)
@@ -158,21 +159,6 @@ def _around(at_ns: int, end_ns: int) -> tuple[int, int]:
             f"--at {seconds_text(at_ns)}: the run goes from 0s to {seconds_text(end_ns)}"
         )
     return max(at_ns - AROUND_NS, 0), min(at_ns + AROUND_NS, end_ns)
-
-
-def _showing(heads: Sequence[TraceHead], window: tuple[int, int]) -> TraceHead | None:
-    """Return the smallest stored trace that has all that happened in a window."""
-    showing = [
-        head
-        for head in heads
-        if head.capture.kinds >= SENDERS
-        and head.capture.kinds.intersection(QUEUES)
-        and head.capture.from_ns <= window[0]
-        and head.capture.to_ns >= window[1]
-        and not head.capture.flows
-        and not head.capture.links
-    ]
-    return min(showing, key=lambda head: head.stored_bytes, default=None)
 
 
 def _traced(run_id: str, capture: Capture, settings: RunSettings, listener: Listener) -> TraceHead:

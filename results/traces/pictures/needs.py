@@ -2,67 +2,18 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from orchestrator.errors import UsageError
 from orchestrator.recording import trace_ranges
-from orchestrator.recording.trace import Trace
+from orchestrator.recording.trace import Trace, is_of_link
 from orchestrator.suggestions import suggest
 from orchestrator.units import listed
 from orchestrator.windows import window_text
 from results.store.parts.integrity import damaged
 from results.store.parts.traces import TraceHead
 from results.store.stored import StoredRun
-
-Window = tuple[int, int]
-"""Begin and end in nanoseconds since the start of traffic."""
-
-
-@dataclass(frozen=True)
-class TraceNeed:
-    """What a trace must have: all of ``kinds``, and one of ``one_of`` unless that is empty.
-
-    Without ``window_ns`` any window will do. ``flows`` and ``channels`` must not have been left
-    out; without any, none may have been.
-    """
-
-    kinds: tuple[str, ...]
-    one_of: tuple[str, ...] = ()
-    window_ns: Window | None = None
-    flows: tuple[str, ...] = ()
-    channels: tuple[str, ...] = ()
-
-    def lacks(self, head: TraceHead) -> str:
-        """Return what a trace does not have of this, in words; empty if it has all."""
-        capture = head.capture
-        missing = [kind for kind in self.kinds if kind not in capture.kinds]
-        if self.one_of and not capture.kinds.intersection(self.one_of):
-            missing.append(" or ".join(self.one_of))
-        if missing:
-            return f"it has no {' and no '.join(missing)}"
-        begin_ns, end_ns = window_of(head)
-        if self.window_ns and not begin_ns <= self.window_ns[0] < self.window_ns[1] <= end_ns:
-            return f"it is of {window_text(begin_ns, end_ns)}"
-        if capture.flows and not (self.flows and set(self.flows) <= set(capture.flows)):
-            return f"it has only the flows {listed(capture.flows)}"
-        kept = [_is_of(channel, capture.links) for channel in self.channels]
-        if capture.links and not (kept and all(kept)):
-            return f"it has only the links {listed(capture.links)}"
-        return ""
-
-
-def _is_of(channel: str, links: Sequence[str]) -> bool:
-    """Tell whether a channel is one of some links, each named with or without its direction."""
-    return channel in links or channel.rpartition(":")[0] in links
-
-
-def window_of(head: TraceHead) -> Window:
-    """Return the part of the run that a trace knows."""
-    capture = head.capture
-    end_ns = capture.to_ns if head.full_ns is None else min(capture.to_ns, head.full_ns)
-    return capture.from_ns, end_ns
+from results.traces.choice import TraceNeed, remedy, showing
 
 
 def zoom_arguments(run: StoredRun, need: TraceNeed) -> list[str]:
@@ -73,16 +24,14 @@ def zoom_arguments(run: StoredRun, need: TraceNeed) -> list[str]:
 
 
 def trace_for(run: StoredRun, need: TraceNeed, number: int | None = None) -> TraceHead:
-    """Return the smallest trace that shows what is needed, or that of a number if it does.
-
-    Without a window it is the newest one.
+    """Return the trace of a run that shows what is needed, or that of a number if it does.
 
     Raises:
         UsageError: there is none; the message has the command that makes one.
         StoreError: the traces cannot be read.
     """
     heads = run.traces
-    fix = f"\n  fix: make one: {shlex.join(['orchestrator', *zoom_arguments(run, need)])}"
+    fix = remedy(run, zoom_arguments(run, need))
     if number is not None:
         chosen = next((head for head in heads if head.number == number), None)
         if chosen is None:
@@ -92,13 +41,11 @@ def trace_for(run: StoredRun, need: TraceNeed, number: int | None = None) -> Tra
         if lack := need.lacks(chosen):
             raise UsageError(f"trace: trace {number} of run {run.id} does not show it: {lack}{fix}")
         return chosen
-    showing = [head for head in heads if not need.lacks(head)]
-    if not showing:
+    found = showing(heads, need)
+    if found is None:
         why = "".join(f"\n  trace {head.number}: {need.lacks(head)}" for head in heads[-5:])
         raise UsageError(f"run {run.id} has no stored trace that shows it{why}{fix}")
-    if need.window_ns is None:
-        return showing[-1]
-    return min(showing, key=lambda head: head.stored_bytes)
+    return found
 
 
 def read(run: StoredRun, head: TraceHead, tables: Sequence[str]) -> Trace:
@@ -139,7 +86,7 @@ def channel_of(run: StoredRun, name: str | None) -> str:
         return found[0]
     if name in there:
         return name
-    both = [channel for channel in there if channel.rpartition(":")[0] == name]
+    both = [channel for channel in there if is_of_link(channel, name)]
     found = [channel for channel in both if channel in crossed] or both
     if not found:
         raise UsageError(

@@ -13,9 +13,9 @@ from orchestrator.errors import StoreError, UsageError
 from orchestrator.protocol.reports import trace_records as records
 from orchestrator.recording.trace import Capture, Trace
 from results.store.store import Store
+from results.traces.choice import TraceNeed
 from results.traces.pictures import needs, thinning, time_sequence
 from results.traces.pictures import occupancy as queues
-from results.traces.pictures.needs import TraceNeed
 from results.traces.pictures.time_sequence import Spans
 from results.traces.pictures.windows import windows_of
 from tests.support import traced_frames
