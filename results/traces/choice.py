@@ -86,12 +86,17 @@ _MADE_AGAIN = "guest"
 """The back end whose runs can be made again with a trace."""
 
 
+def can_be_made_again(run: StoredRun) -> bool:
+    """Tell whether a run can be made again with a trace, as far as its back end decides."""
+    return run.row.backend == _MADE_AGAIN
+
+
 def remedy(run: StoredRun, arguments: Sequence[str]) -> str:
     """Return a line that says how a run gets a trace, if it can get one.
 
     ``arguments`` are those of ``orchestrator`` that make it.
     """
-    if run.row.backend != _MADE_AGAIN:
+    if not can_be_made_again(run):
         return f"\n  it ran with --backend {run.row.backend}: no trace of it can be made later"
     return f"\n  fix: make one: {shlex.join(['orchestrator', *arguments])}"
 

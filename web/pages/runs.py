@@ -25,6 +25,7 @@ from results.matrix.axes import axes
 from results.runs import page as runs_page
 from results.runs import result
 from results.store.stored import StoredRun
+from results.traces.choice import can_be_made_again
 from web.charts import network
 from web.html import addresses
 from web.http import query
@@ -113,6 +114,7 @@ def run(run_id: str) -> str | AnyResponse:
                 ]
             ),
             zoom=command_lines.command(["zoom", stored.id], current_app.config[DB]),
+            again=can_be_made_again(stored),
             explain=command_lines.explain(stored, current_app.config[DB]),
             provenance=[(key, _shown(value)) for key, value in _provenance(stored)],
             tails={name: run_view.tail(stored.artefact(name)) for name in ("console", "log")},

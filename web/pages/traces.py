@@ -7,7 +7,7 @@ import json
 from flask import Blueprint, abort, current_app, redirect, render_template, request, url_for
 from werkzeug.wrappers import Response as AnyResponse
 
-from results.traces.choice import TraceNeed, window_of
+from results.traces.choice import TraceNeed, can_be_made_again, window_of
 from web.http import query
 from web.http.reader import DB, reading_run
 from web.views import command_lines, traced
@@ -57,5 +57,6 @@ def trace(run_id: str, number: int) -> str | AnyResponse:
             tells=not traced.TELLING.lacks(head),
             closer="[]",
             lacking=[kind for kind in CLOSEST.kinds if kind not in head.capture.kinds],
+            again=can_be_made_again(stored),
             command=command_lines.zoom(stored, need, current_app.config[DB]),
         )

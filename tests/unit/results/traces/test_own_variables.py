@@ -5,9 +5,10 @@ from __future__ import annotations
 import struct
 
 import numpy as np
+import pytest
 
 from orchestrator.recording.trace import TABLES
-from results.traces.own_variables import own_variables
+from results.traces.own_variables import of_state, own_variables
 
 OURS, BBR, CUBIC, RENO, SHORT = range(5)
 
@@ -47,3 +48,21 @@ def test_each_algorithm_has_its_own_columns() -> None:
 def test_a_trace_without_such_states_has_no_such_columns() -> None:
     acks = np.zeros(1, TABLES["acks"])
     assert own_variables(acks, np.array([b"reno"])) == {}
+
+
+@pytest.mark.parametrize(
+    ("kind", "info", "own"),
+    [
+        (16, struct.pack("=QIII", 1_250_000, 10_000, 739, 512),
+         {"estimate_bytes_per_s": 1_250_000, "own_min_rtt_us": 10_000, "bbr_pacing_gain": 739,
+          "bbr_cwnd_gain": 512}),
+        (9, struct.pack("=HHIII", 1, 0, 1024, 3, 4) + b"\xff" * 8,
+         {"dctcp_enabled": 1, "dctcp_ce_state": 0, "dctcp_alpha": 1024, "dctcp_marked_bytes": 3,
+          "dctcp_total_bytes": 4}),
+        (3, bytes(15), {}),
+        (0, bytes(24), {}),
+        (77, bytes(24), {}),
+    ],
+)  # fmt: skip
+def test_one_state_has_those_of_its_attribute(kind: int, info: bytes, own: dict[str, int]) -> None:
+    assert of_state(kind, info) == own

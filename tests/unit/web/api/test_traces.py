@@ -73,6 +73,19 @@ def test_without_a_trace_there_is_the_command(
     assert f"orchestrator explain {store[2]} --db {store[0]}" in page
 
 
+def test_of_a_run_in_real_time_no_command_is_shown_that_cannot_work(
+    client: FlaskClient, store: tuple[Path, str, str]
+) -> None:
+    with Store(store[0]) as opened:
+        captured = Trace(Capture(0, 10**9, frozenset({"packets"})))
+        run_id = traced_run(opened, captured, backend="local")
+    for address in (f"/runs/{run_id}", f"/runs/{run_id}/traces/1"):
+        page = client.get(address).text
+        assert "a run in real time cannot be made again with" in page.replace("A run", "a run")
+        assert "orchestrator explain" not in page
+        assert "orchestrator zoom" not in page
+
+
 def test_pictures_of_a_trace(get: Any) -> None:
     sequence = get("traces/1/sequence?flow=a")
     assert sequence["new"]["first"] == [0, 1000, 2000]
