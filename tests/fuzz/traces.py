@@ -62,11 +62,11 @@ _DAMAGES: tuple[Callable[[random.Random, bytes], bytes], ...] = (
 )  # fmt: skip
 
 
-def damaged_trace(draw: random.Random) -> bytes:
-    """WHOLE after one or two kinds of damage."""
-    data = WHOLE
+def damaged_trace(draw: random.Random, whole: bytes = WHOLE) -> bytes:
+    """Return a trace after one or two kinds of damage."""
+    data = whole
     for _time in range(draw.choice((1, 1, 2))):
-        data = draw.choice(_DAMAGES)(draw, data) or WHOLE
+        data = draw.choice(_DAMAGES)(draw, data) or whole
     return data
 
 

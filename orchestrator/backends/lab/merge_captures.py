@@ -7,6 +7,7 @@ may have frames of the hosts that it represents, and nothing else.
 from __future__ import annotations
 
 import socket
+import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from orchestrator.backends.lab.agent_spec import plan_of
@@ -18,6 +19,9 @@ from orchestrator.protocol.reports import facts as protocol
 from orchestrator.protocol.reports import trace_records as records
 from orchestrator.protocol.reports.facts import Fact
 from orchestrator.units import listed
+
+_TIME = struct.Struct("=Q")
+"""The begin of a record."""
 
 
 def frames(
@@ -33,12 +37,15 @@ def frames(
     Raises:
         BedError: an agent did not write what it captured, or wrote something else.
     """
+    if run.capture is None:
+        return
     numbers = {node: number for number, node in enumerate(run.network.hosts, start=1)}
-    left = run.capture.limit_bytes if run.capture else 0
+    left = run.capture.limit_bytes
     for machine, nodes in _capturing(run).items():
         own = {socket.inet_aton(host_address(numbers[node])) for node in nodes}
         (done,) = protocol.of(facts[machine], protocol.Done)
-        moved = _moved(machine, parts[machine].whole(records.FILE), own, done["origin_ns"])
+        data = parts[machine].whole(records.FILE)
+        moved = _moved(machine, data, own, run.capture.snap_bytes, done["origin_ns"])
         left -= len(moved)
         if left < 0:
             raise malformed(f"{machine}: {records.FILE} is larger than the limit of the capture")
@@ -76,16 +83,16 @@ def _capturing(run: RunSpec) -> dict[str, list[str]]:
     return {name: nodes for name, nodes in hosts.items() if nodes}
 
 
-def _moved(machine: str, data: bytes, own: set[bytes], origin_ns: int) -> bytes:
+def _moved(machine: str, data: bytes, own: set[bytes], snap_bytes: int, origin_ns: int) -> bytes:
     """Return an agent's records with times since the start of traffic instead of by its clock."""
     offsets = stream.offsets(data)
     if len(offsets[records.FRAME]) != sum(map(len, offsets.values())):
         raise malformed(f"{machine}: {records.FILE} has more than frames")
     made = bytearray(data)
     for at in offsets[records.FRAME]:
-        time_ns, length, kind, step, index = records.HEAD.unpack_from(data, at)
-        address, *_rest = records.FRAME_BODY.unpack_from(data, at + records.HEAD.size)
-        if address not in own or step not in records.AT_HOSTS or time_ns < origin_ns:
+        frame = stream.frame_at(data, at, snap_bytes)
+        since_ns = frame.time_ns - origin_ns
+        if frame.address not in own or frame.step not in records.AT_HOSTS or since_ns < 0:
             raise malformed(f"{machine}: the frame at {at} of {records.FILE} is not one of its own")
-        records.HEAD.pack_into(made, at, time_ns - origin_ns, length, kind, step, index)
+        _TIME.pack_into(made, at, since_ns)
     return bytes(made)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import socket
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,14 +13,16 @@ import pytest
 from orchestrator.backends.lab import merge_captures
 from orchestrator.backends.lab.agent_spec import agent_documents, ranges
 from orchestrator.decode.output import OutputFolder
-from orchestrator.decode.trace import trace
+from orchestrator.decode.trace import stream, trace
 from orchestrator.errors import BedError
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.numbering import host_address
+from orchestrator.protocol.reports import facts as protocol
 from orchestrator.protocol.reports import trace_records as records
 from orchestrator.protocol.reports.facts import Fact
 from orchestrator.recording.trace import Capture
 from orchestrator.testbed.sampling.records import Records
+from tests.fuzz.traces import damaged_trace
 from tests.support import traces
 from tests.support.shipped_lab import LIVE, ROUTER, planned
 
@@ -51,18 +55,17 @@ def packet(run: RunSpec, flow: int, back: bool = False) -> bytes:
     """A packet of a flow as it is on the real network."""
     planned = run.flows[flow]
     machines = {node: machine for machine, nodes in NODES.items() for node in nodes}
-    ends = [
-        (ADDRESSES[machines[planned.source]], 35001),
-        (ADDRESSES[machines[planned.sink]], planned.port),
-    ]
-    return traces.packet(*(ends[::-1] if back else ends))
+    source = (ADDRESSES[machines[planned.source]], 35001)
+    sink = (ADDRESSES[machines[planned.sink]], planned.port)
+    return traces.packet(sink, source) if back else traces.packet(source, sink)
 
 
 def wrote(
     run: RunSpec, folder: Path, frames: dict[str, Sequence[bytes]]
 ) -> tuple[dict[str, OutputFolder], dict[str, list[Fact]]]:
     """Return what the agents wrote: folders and facts."""
-    parts, facts = {}, {}
+    parts: dict[str, OutputFolder] = {}
+    facts: dict[str, list[Fact]] = {}
     for machine, nodes in NODES.items():
         place = folder / machine
         place.mkdir(parents=True)
@@ -195,7 +198,8 @@ def test_an_agent_that_captured_elsewhere_or_not_at_all_is_refused(
     live: RunSpec, tmp_path: Path
 ) -> None:
     parts, facts = wrote(live, tmp_path / "parts", {})
-    facts["one"][0]["hosts"][0]["host"] = "a_dst0"
+    (of_one,) = protocol.of(facts["one"], protocol.Captures)
+    of_one["hosts"][0]["host"] = "a_dst0"
     with pytest.raises(BedError, match="one: it captured at 2 hosts, not at its 2: a_src0, a_src1"):
         merge_captures.captures(live, facts)
     del facts["one"][0]
@@ -204,3 +208,27 @@ def test_an_agent_that_captured_elsewhere_or_not_at_all_is_refused(
     (tmp_path / "parts" / "two" / records.FILE).unlink()
     with pytest.raises(BedError, match=r"did not write trace\.bin"):
         list(merge_captures.frames(live, parts, facts))
+
+
+def test_any_damage_is_refused_or_leaves_frames_of_the_machine(
+    live: RunSpec, tmp_path: Path
+) -> None:
+    whole = b"".join(
+        frame(live, "two", "a_dst0", time_ns, step, packet(live, 0) + bytes(size))
+        for time_ns, step, size in ((1, records.RECEIVED, 0), (2, records.SENT, 200))
+    )
+    parts, facts = wrote(live, tmp_path / "parts", {"two": [whole]})
+    file = tmp_path / "parts" / "two" / records.FILE
+    refused = 0
+    for seed in range(400):
+        file.write_bytes(damaged_trace(random.Random(seed), whole))
+        try:
+            merged = b"".join(merge_captures.frames(live, parts, facts))
+        except BedError:
+            refused += 1
+            continue
+        for at in stream.offsets(merged)[records.FRAME]:
+            seen = stream.frame_at(merged, at, CAPTURE.snap_bytes)
+            assert socket.inet_ntoa(seen.address) == own(live, "a_dst0")
+            assert seen.step in records.AT_HOSTS
+    assert 100 < refused < 400

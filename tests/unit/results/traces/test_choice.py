@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from orchestrator.errors import UsageError
 from orchestrator.recording.trace import Capture, Trace, is_of_link
+from results.store.parts.traces import TraceHead
 from results.store.store import Store
 from results.traces.choice import TraceNeed, showing, trace_with
 from results.traces.pictures import needs
@@ -59,6 +60,7 @@ def test_a_link_means_both_of_its_channels(name: str, are: tuple[bool, bool]) ->
 def test_of_a_run_in_real_time_no_command_is_told_that_cannot_work(store: Store) -> None:
     packets = Trace(Capture(0, S, frozenset({"packets"})))
     run = traced_frames.run_with(store, packets, backend="lab")
+    refused: Callable[[], TraceHead]
     for refused in (
         lambda: needs.trace_for(run, TraceNeed(("acks",))),
         lambda: trace_with(run, None, "acks"),
