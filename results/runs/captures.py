@@ -9,7 +9,6 @@ from orchestrator.errors import StoreError
 from orchestrator.windows import window_text
 from results.store.parts.traces import TraceHead
 from results.store.stored import StoredRun
-from results.wording import quantities
 
 
 @dataclass(frozen=True)
@@ -66,10 +65,8 @@ class HostClock:
     @property
     def text(self) -> str:
         """The clock in words."""
-        return (
-            f"the clock of {self.machine}, within {quantities.time(self.error_ns)} of the "
-            "controller's"
-        )
+        off_ms = self.error_ns / 1e6
+        return f"the clock of {self.machine}, within {off_ms:.3g} ms of the controller's"
 
 
 def host_clocks(run: StoredRun, hosts: Sequence[CapturedHost]) -> list[HostClock]:

@@ -95,7 +95,8 @@ def test_frames_of_the_window_are_kept_with_their_times(tmp_path: Path) -> None:
     assert 50_000_000 <= times[0] <= times[-1] < 200_000_000
     assert times == sorted(times)
     assert host["host"] == "one"
-    assert (host["from_ns"], host["to_ns"], host["lost"]) == (0, 200_000_000, 0)
+    assert (host["to_ns"], host["lost"]) == (200_000_000, 0)
+    assert 0 <= host["from_ns"] < 50_000_000  # later than 0 if this thread's machine is busy
     assert host["seen"] >= len(ours)
 
 

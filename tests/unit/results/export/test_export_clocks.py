@@ -31,8 +31,8 @@ LAB = {
 """Lab hosts of a run, as far as their clocks are concerned."""
 
 CLOCKS = {
-    "s": "the clock of m1, within 100 us of the controller's",
-    "d": "the clock of m2, within 305 us of the controller's",
+    "s": "the clock of m1, within 0.1 ms of the controller's",
+    "d": "the clock of m2, within 0.305 ms of the controller's",
 }
 
 
