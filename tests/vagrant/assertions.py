@@ -21,7 +21,10 @@ CLOSE = 0.05
 
 QUICKSTART = "scenarios/quickstart.yaml"
 RUN_INSIDE = ("run", QUICKSTART, "--backend", "local", "--json")
-RUN_FROM_HOST = ("run", QUICKSTART, "--backend", "vagrant", "--json", "--set", "duration=30s")
+RUN_FROM_HOST = (
+    "run", QUICKSTART, "--backend", "vagrant", "--json", "--set", "duration=30s", "--set",
+    "capture={trace: [packets], window: 4s..6s}",
+)  # fmt: skip
 """It is shorter, because all of it has been seen inside."""
 RUN_IN_GUEST = ("run", QUICKSTART, "--json")
 
@@ -48,6 +51,17 @@ def require_samples(db: Path, run_id: str) -> dict[str, Any]:
             assert times_ns[-1] - times_ns[0] >= 0.9 * sampled_ns, (flow.name, times_ns)
         assert run.flows
         return dict(run.provenance)
+
+
+def require_captures(db: Path, run_id: str) -> None:
+    """Assert that the run's newest trace has frames of each host that was captured."""
+    with Store.open_read_only(db) as store:
+        heads = store.traces(run_id)
+        assert heads
+        tables = store.trace(run_id, heads[-1].number, ("frames", "hosts")).tables
+        hosts = set(tables["hosts"]["host"].tolist())
+        assert hosts
+        assert set(tables["frames"]["host"].tolist()) == hosts
 
 
 def require_only_run(db: Path, backend: str) -> None:

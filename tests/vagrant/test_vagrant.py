@@ -90,6 +90,7 @@ def test_a_run_from_the_host_stores_its_results_there(machine: Machine, tmp_path
     )
     assert run["kernel"] == release
     found = assertions.require_samples(db, run["id"])["vagrant"]
+    assertions.require_captures(db, run["id"])
     assert (found["provider"], found["box"]) == ("libvirt", BOX)
     assert left == "0"
 

@@ -13,6 +13,7 @@ import pytest
 
 from orchestrator.cli import commands
 from results.store.store import Store
+from tests.support import traces
 from tests.support.fake_bed import bed, kernel, play
 from tests.vagrant import assertions, machine
 
@@ -48,6 +49,24 @@ def test_a_stored_run_is_what_the_machine_s_tests_require(
     assert "modules" in assertions.require_samples(db, document["id"])
     assertions.require_only_run(db, "guest")
     assertions.require_close(assertions.utilisation(document) * 1.04, document)
+
+
+def test_a_run_without_frames_of_each_captured_host_is_found(
+    stored: tuple[Path, dict[str, Any]],
+) -> None:
+    db, document = stored
+    with pytest.raises(AssertionError):
+        assertions.require_captures(db, document["id"])
+    captured = traces.small()
+    with Store(db) as store:
+        store.add_trace(document["id"], captured)
+    with pytest.raises(AssertionError):
+        assertions.require_captures(db, document["id"])
+    with Store(db) as store:
+        captured.tables["hosts"] = captured.tables["hosts"][:1]
+        captured.tables["frames"] = captured.tables["frames"][:1]
+        store.add_trace(document["id"], captured)
+    assertions.require_captures(db, document["id"])
 
 
 def lose(document: dict[str, Any]) -> None:
