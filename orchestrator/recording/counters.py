@@ -50,6 +50,12 @@ class CounterNames:
         """The number of each counter."""
         return {name: number for number, name in enumerate(self.names)}
 
+    def named(self, wanted: str) -> str | None:
+        """Return the counter of that name, such as "TcpExt:TCPTimeouts" or "TCPTimeouts"."""
+        if wanted in self.number_of:
+            return wanted
+        return next((name for name in self.names if name.rpartition(":")[2] == wanted), None)
+
     def document(self) -> dict[str, Any]:
         """Return it JSON-ready, for the run's provenance."""
         return {"hosts": [list(hosts) for hosts in self.hosts], "names": list(self.names)}

@@ -211,20 +211,19 @@ class RunLines:
         Their looks are others than those of the flows, whose panels may be in the same figure.
         """
         known = self.run.counter_names
-        whole = {name.rpartition(":")[2]: name for name in known.names} | {
-            name: name for name in known.names
-        }
-        if wanted not in whole:
+        counter = known.named(wanted)
+        if counter is None:
+            there = [*known.names, *(name.rpartition(":")[2] for name in known.names)]
             raise UsageError(
                 f"panel {written}: run {self.run.id} has no counter {wanted} that grew"
-                f"{suggest(wanted, list(whole))}; `orchestrator export` writes all that it has"
+                f"{suggest(wanted, there)}; `orchestrator export` writes all that it has"
             )
         ends = [host for flow in self.flows for host in _ends_of(self.run, flow)]
         places = dict.fromkeys(known.place_of[host] for host in ends if host in known.place_of)
         grown = [
             (", ".join(self.names.get(host, host) for host in known.hosts[place]), series)
             for place in places
-            if (series := self.run.counter_series(place).get(whole[wanted])) is not None
+            if (series := self.run.counter_growth(place, counter)) is not None
         ]
         require_distinct([name for name, _series in grown], by="by flow")
         first = len(self.flows) if len(self.flows) + len(grown) <= len(LINES) else 0

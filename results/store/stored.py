@@ -300,6 +300,10 @@ class StoredRun:
             series[name] = columns["time_ns"][rows], columns["value"][rows]
         return series
 
+    def counter_growth(self, host: int, name: str) -> tuple[Array, Array] | None:
+        """Return (times in ns, growth since right before traffic); None if it did not grow."""
+        return self.counter_series(host).get(name)
+
     def queue_array(self) -> npt.NDArray[np.void]:
         """Return all samples of qdiscs, of QUEUE_DTYPE, by queue and in the order of time."""
         self._require_intact("queue_samples")

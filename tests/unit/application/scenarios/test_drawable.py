@@ -63,6 +63,7 @@ DRAWABLE = (
     "kind: bars, metric: goodput_bps, by: rate, flow: bbr, where: {limit: 1bdp}",
     "kind: cdf, sample: rtt, flow: bbr, names: {bbr: BBRv1}",
     f"kind: time, {ONE}, panel: [cwnd, algorithm.anything, statistic.anything, queue.drops]",
+    f"kind: time, {ONE}, panel: [counter.TCPTimeouts, 'counter.Tcp:RetransSegs']",
     f"kind: phase, {ONE}",
     f"kind: sequence, {ONE}",
     "kind: tradeoff, flow: bbr, where: {rate: 10mbit}",
