@@ -99,6 +99,14 @@ def test_every_command_explains_itself(name: str) -> None:
     assert len(result.stdout) > 150
 
 
+def test_the_package_is_the_command_too() -> None:
+    words = [sys.executable, "-m", "orchestrator"]
+    for given, status in (("--version", 0), ("nonsense", 2)):
+        done = subprocess.run([*words, given], capture_output=True, text=True, check=False)
+        assert done.returncode == status, done.stderr
+        assert "orchestrator" in (done.stdout if status == 0 else done.stderr)
+
+
 def test_version_prints_version_and_commit() -> None:
     said = run("--version").stdout.strip()
     commit = git_commit()
