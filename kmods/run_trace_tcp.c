@@ -171,6 +171,25 @@ void run_trace_timer_exit(void *data, struct timer_list *timer)
 }
 
 /*
+ * A first SYN leaves: the connection begins. Only now has it a port, and its SYN timer is to find
+ * it known, or what that timer counts would be of nobody.
+ */
+static void run_trace_syn_sent(struct sock *sk, u64 now_ns)
+{
+	struct run_trace_event *record;
+	struct run_trace_end *end;
+
+	if (sk->sk_state != TCP_SYN_SENT || run_trace_known_end(sk))
+		return;
+	end = run_trace_end_of(sk, now_ns);
+	record = end ? run_trace_new_event(end, RUN_TRACE_TCP_STATE, now_ns) : NULL;
+	if (record) {
+		record->value = TCP_SYN_SENT;
+		record->before = TCP_CLOSE;
+	}
+}
+
+/*
  * A segment leaves. Where no work goes on, it was the application that let the connection send:
  * tell what has been counted for that, and whether the window has changed, as after a pause.
  */
@@ -182,6 +201,7 @@ void run_trace_tcp_sends(struct sock *sk, u64 now_ns)
 	u32 cwnd;
 
 	flags = run_trace_lock();
+	run_trace_syn_sent(sk, now_ns);
 	end = run_trace_works_here() ? NULL : run_trace_known_end(sk);
 	if (end) {
 		run_trace_tell_counters(end, now_ns);

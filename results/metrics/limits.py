@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from orchestrator.recording.model import SENDER
+from orchestrator.recording.model import SENDER, FlowRecord
 from results.metrics.base import RunData, Span, growth, metric
 
 
@@ -112,13 +112,18 @@ def _share(
     return min(max(sum(map(part, known)) / length_s, 0.0), 1.0)
 
 
+def flow_time_s(record: FlowRecord, span: Span) -> tuple[float, float]:
+    """Return from when until when a flow has its time in a span, in seconds of simulated time."""
+    ends_s = (record.ended_s, record.stop_s, span.to_s)
+    end_s = min(span.to_s, next(end for end in ends_s if end is not None))
+    return max(span.from_s, record.start_s), end_s
+
+
 def _times(data: RunData, flow: int, span: Span) -> _LimitTimes | None:
     if not len(data.sender_states(flow)["time_ns"]):
         return None
-    record = data.flows[flow]
-    ends_s = (record.ended_s, record.stop_s, span.to_s)
-    end_s = min(span.to_s, next(end for end in ends_s if end is not None))
-    length_s = end_s - max(span.from_s, record.start_s)
+    start_s, end_s = flow_time_s(data.flows[flow], span)
+    length_s = end_s - start_s
     if length_s <= 0:
         return None
     columns = data.tcp_columns(flow, SENDER)

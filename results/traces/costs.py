@@ -10,16 +10,24 @@ the RTT before it. Its cost is the most that the flow fell behind this level fro
 until the next event's. The flow is back at its level there, if an RTT or more is left. Time in
 which the sender had neither unsent nor unacknowledged data does not count. RTT and RTO are the
 sender's own, smoothed and as they are then.
+
+Loss recoveries back to back are one chain, though each event has its own, lower level: the flow was
+not back at the first one. A recovery is of a chain if it begins less than an RTT after all of the
+event before it, which has a recovery, too, was over. The cost of a chain is the sum of its events'.
+
+A handshake has no level before it. Its level is the flow's mean rate while it was busy, to the end
+that is looked at, and its cost is what that rate makes in its time beyond a base RTT.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
+from results.traces.causes.handshakes import KIND, states_after
 from results.traces.moments import Moment
 from results.traces.view import TraceView
 
@@ -30,15 +38,18 @@ _REACTIONS = frozenset(
      "lost retransmission", "ECN reaction", "reduction"}
 )  # fmt: skip
 """Kinds of moments that are a sender's answer to what happened before."""
+_RECOVERIES = frozenset({"fast recovery", "timeout", "spurious timeout"})
 _LIMITS = frozenset({"receive window", "send buffer"})
 
 
 @dataclass(frozen=True)
 class CostlyEvent:
-    """An event and what it cost.
+    """An event, or a chain of some, and what it cost.
 
     ``moments`` are indices of the flow's moments. ``until_ns`` is when the flow was furthest
-    behind, and ``is_back`` whether that was an RTT or more before the next event or the end.
+    behind, and ``is_back`` whether that was an RTT or more before the next event or the end. Of a
+    chain ``events`` is how many it has, ``level_bps`` the level of its first one, and ``is_back``
+    whether the flow had that level again. ``until_ns`` is that of its last one.
     """
 
     time_ns: int
@@ -47,6 +58,7 @@ class CostlyEvent:
     cost_bytes: int
     level_bps: float
     moments: Sequence[int]
+    events: int = 1
 
 
 @dataclass(frozen=True)
@@ -99,18 +111,69 @@ def costliest(
         return []
     events = _events(moments, delivery)
     begins = [moments[event[0]].time_ns for event in events]
-    ends = [*begins[1:], view.trace.capture.to_ns if end_ns is None else end_ns]
-    found = [
-        costly
-        for event, begin_ns, end_ns in zip(events, begins, ends, strict=False)
-        if (costly := _cost(delivery, event, begin_ns, end_ns)) is not None
-    ]
+    last_ns = view.trace.capture.to_ns if end_ns is None else end_ns
+    ends = [*begins[1:], last_ns]
+    found = []
+    for chain in _chains(moments, events, delivery):
+        first, last = chain[0], chain[-1]
+        shaken = next((moments[at] for at in events[first] if moments[at].kind == KIND), None)
+        if shaken is not None:
+            costly = _handshake_cost(
+                delivery, events[first], shaken, last_ns, view.base_rtt_ns(flow)
+            )
+        else:
+            costs = [_cost(delivery, events[at], begins[at], ends[at]) for at in chain]
+            together = [moment for at in chain for moment in events[at]]
+            whole = _cost(delivery, together, begins[first], ends[last])
+            costly = _sum(costs, whole, together)
+        if costly is not None:
+            found.append(costly)
     return sorted(found, key=lambda each: (-each.cost_bytes, each.time_ns))[:most]
+
+
+def _chains(
+    moments: Sequence[Moment], events: Sequence[Sequence[int]], delivery: _Delivery
+) -> list[list[int]]:
+    """Return the indices of the events of each chain; most chains have one."""
+    chains: list[list[int]] = []
+    over_ns = 0
+    for number, event in enumerate(events):
+        begin_ns = moments[event[0]].time_ns
+        at = delivery.last(begin_ns)
+        rtt_ns = int(delivery.srtt_ns[at]) if at >= 0 else 0
+        recovers = any(moments[each].kind in _RECOVERIES for each in event)
+        if recovers and begin_ns < over_ns + rtt_ns:
+            chains[-1].append(number)
+        else:
+            chains.append([number])
+        over_ns = 0
+        if recovers:
+            over_ns = max(moments[each].until_ns or moments[each].time_ns for each in event)
+    return chains
+
+
+def _sum(
+    costs: Sequence[CostlyEvent | None], whole: CostlyEvent | None, moments: Sequence[int]
+) -> CostlyEvent | None:
+    """Return the events of a chain as one; None if none of them cost anything.
+
+    ``whole`` is what all of it cost by the level before it.
+    """
+    known = [cost for cost in costs if cost is not None]
+    if len(costs) == 1 or whole is None or not known:
+        return known[0] if known else None
+    return replace(
+        whole,
+        until_ns=known[-1].until_ns,
+        cost_bytes=sum(cost.cost_bytes for cost in known),
+        moments=moments,
+        events=len(costs),
+    )
 
 
 def _delivery(view: TraceView, flow: int) -> _Delivery | None:
     """Return what was acknowledged of a flow; None where no state of a sender was traced."""
-    of_ends = [rows for end in view.ends(flow, sender=True) if len(rows := view.states(end))]
+    of_ends = [rows for end in view.ends(flow, sender=True) if len(rows := states_after(view, end))]
     if not of_ends:
         return None
     rows = np.concatenate(of_ends)
@@ -185,3 +248,22 @@ def _cost(
         level * 8 * _NS_PER_S,
         event,
     )
+
+
+def _handshake_cost(
+    delivery: _Delivery, event: Sequence[int], handshake: Moment, end_ns: int, base_rtt_ns: int
+) -> CostlyEvent | None:
+    """Return what a handshake cost that took longer than an RTT; None if nothing was sent after it.
+
+    Time in which the flow had data on another connection does not count.
+    """
+    begin_ns, until_ns = handshake.time_ns, handshake.until_ns
+    busy_ns = delivery.busy_until(end_ns)
+    if until_ns is None or not busy_ns:
+        return None
+    level = delivery.bytes_until(end_ns) / busy_ns
+    busy_meanwhile_ns = delivery.busy_until(until_ns) - delivery.busy_until(begin_ns)
+    cost_bytes = round(level * (until_ns - begin_ns - base_rtt_ns - busy_meanwhile_ns))
+    if cost_bytes < 1:
+        return None
+    return CostlyEvent(begin_ns, until_ns, False, cost_bytes, level * 8 * _NS_PER_S, event)

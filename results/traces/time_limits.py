@@ -9,6 +9,8 @@ from typing import Literal
 import numpy as np
 
 from results.metrics import METRICS, Span, in_parts
+from results.metrics.limits import flow_time_s
+from results.traces.causes.handshakes import handshakes, states_after
 from results.traces.view import TraceView
 
 _SHARES = {
@@ -19,6 +21,8 @@ _SHARES = {
 }
 """The metrics by what they are shares of; their docstrings define them."""
 
+_HANDSHAKE = "handshake"
+
 _BY_STATES = {"congestion window": 1, "receive window": 2, "send buffer": 3, "application": 0}
 """enum tcp_chrono of include/linux/tcp.h."""
 
@@ -27,6 +31,8 @@ _BY_STATES = {"congestion window": 1, "receive window": 2, "send buffer": 3, "ap
 class TimeLimits:
     """Shares of a flow's time, 0 to 1 and together 1, by what limited its sender.
 
+    ``handshake`` is the time from a first SYN until its connection was established. Where a trace
+    does not tell when SYNs were sent, there is none, and ``application`` has that time.
     ``shown_by`` is ``samples``, by the kernel's own counters of tcp_info, or ``acks``: by the
     states after ACKs, each until the next one of its connection.
     """
@@ -46,15 +52,38 @@ def time_limits(view: TraceView, flow: int, end_ns: int | None = None) -> TimeLi
         for name, metric in _SHARES.items()
     }
     if not any(math.isnan(share) for share in shares.values()):
-        return TimeLimits(shares, "samples")
-    times_ns = dict.fromkeys(_BY_STATES, 0)
+        start_s, stop_s = flow_time_s(view.run.flows[flow], whole)
+        shaken_ns = _handshakes_ns(view, flow, start_s * 1e9, stop_s * 1e9)
+        if shaken_ns is None:
+            return TimeLimits(shares, "samples")
+        # That metric counts the handshake: the sender had no data yet that it could send.
+        share = min(shaken_ns / 1e9 / (stop_s - start_s), shares["application"])
+        shares["application"] -= share
+        return TimeLimits(shares | {_HANDSHAKE: share}, "samples")
+    times_ns = dict.fromkeys(_BY_STATES, 0.0)
     for end in view.ends(flow, sender=True):
-        states = view.states(end)
+        states = states_after(view, end)
         times = states["time_ns"] if end_ns is None else np.minimum(states["time_ns"], end_ns)
         spans_ns = np.diff(times)
         for name, code in _BY_STATES.items():
             times_ns[name] += int(spans_ns[states["limited_by"][:-1] == code].sum())
+    shaken_ns = _handshakes_ns(view, flow, 0.0, whole.to_s * 1e9)
+    if any(times_ns.values()) and shaken_ns is not None:
+        times_ns[_HANDSHAKE] = shaken_ns
     total_ns = sum(times_ns.values())
     if not total_ns:
         return None
     return TimeLimits({name: spent / total_ns for name, spent in times_ns.items()}, "acks")
+
+
+def _handshakes_ns(view: TraceView, flow: int, from_ns: float, to_ns: float) -> float | None:
+    """Return how long connections of a flow took to be established, within a time.
+
+    None: the trace does not tell when they began.
+    """
+    spans_ns = [
+        min(to_ns if each.until_ns is None else each.until_ns, to_ns) - max(each.begin_ns, from_ns)
+        for each in handshakes(view, flow)
+        if each.begin_ns is not None
+    ]
+    return sum(max(span_ns, 0.0) for span_ns in spans_ns) if spans_ns else None

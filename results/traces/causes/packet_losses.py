@@ -15,6 +15,25 @@ from results.traces.view import TraceView
 from results.wording.quantities import plural
 
 
+SYN, _ACK = 0x02, 0x10
+"""Flags of TCP (RFC 9293, 3.1)."""
+
+
+def handshake_name(row: Any) -> str:
+    """Return which packet of a handshake one without data is: SYN, SYN-ACK, empty for others."""
+    flags = int(row["tcp_flags"])
+    if not flags & SYN or int(row["payload_bytes"]):
+        return ""
+    return "SYN-ACK" if flags & _ACK else "SYN"
+
+
+def cause_name(view: TraceView, row: Any) -> str:
+    """Return the name of what a packet was lost by."""
+    channel, step = int(row["channel"]), int(row["step"])
+    full = step == records.REFUSED and _is_full(view.queue(channel), row)
+    return _cause(view, channel, step, full, [row])[0]
+
+
 def moments(view: TraceView, flow: int) -> Iterator[Moment]:
     """Yield each group of losses with one cause, less than a base RTT apart."""
     lost = view.steps(flow, LOSSES)
@@ -24,7 +43,8 @@ def moments(view: TraceView, flow: int) -> Iterator[Moment]:
     for row in lost:
         channel, step = int(row["channel"]), int(row["step"])
         full = step == records.REFUSED and _is_full(view.queue(channel), row)
-        key = (channel, step, full, int(row["to_sink"]), int(row["payload_bytes"]) > 0)
+        has_data = int(row["payload_bytes"]) > 0
+        key = (channel, step, full, int(row["to_sink"]), has_data, handshake_name(row))
         if key in groups and row["time_ns"] - groups[key][-1]["time_ns"] > gap_ns:
             ended.append((key, groups.pop(key)))
         groups.setdefault(key, []).append(row)
@@ -44,12 +64,14 @@ def _is_full(queue: QueueRecord | None, row: Any) -> bool:
 
 
 def _moment(view: TraceView, flow: int, key: tuple[Any, ...], rows: Sequence[Any]) -> Moment:
-    channel, step, full, to_sink, has_data = key
+    channel, step, full, to_sink, has_data, handshake = key
     name = view.channels[channel]
     first, last = rows[0], rows[-1]
     kind, why = _cause(view, channel, step, full, rows)
     if has_data:
         what = plural(len(rows), "data packet")
+    elif handshake:
+        what = plural(len(rows), handshake)
     elif to_sink:
         what = f"{plural(len(rows), 'packet')} without data"
     else:
@@ -64,7 +86,7 @@ def _moment(view: TraceView, flow: int, key: tuple[Any, ...], rows: Sequence[Any
     return Moment(
         int(first["time_ns"]),
         flow,
-        kind if to_sink or has_data else f"{kind} (ACKs)",
+        kind if to_sink or has_data or handshake else f"{kind} (ACKs)",
         f"{why}; {what} of {view.flows[flow]} {'was' if len(rows) == 1 else 'were'} lost"
         + until(int(first["time_ns"]), int(last["time_ns"]), view.base_rtt_ns(flow)),
         int(last["time_ns"]) if len(rows) > 1 else None,

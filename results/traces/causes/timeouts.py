@@ -33,6 +33,8 @@ def _of_timer(view: TraceView, flow: int, events: Rows, position: int) -> Iterat
     same_time = events[events["time_ns"] == time_ns]
     counted = {counter(event) for event in same_time}
     waiting = (int(timer["end_seq"]) - int(timer["seq"])) % 2**32
+    if "TCPSynRetrans" in counted:
+        return  # the handshake tells it
     if int(timer["value"]) == RETRANSMISSION_TIMER and "TCPTimeouts" in counted:
         rto_ms = int(timer["before"]) / 1000
         spurious = _why_spurious(events[position:])
