@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _COLUMNS = ("time_s", "until_s", "flow", "kind", "text", "time_ns", "until_ns", "numbers",
             "evidence")  # fmt: skip
 
-_COST_COLUMNS = ("flow", "time_s", "until_s", "cost_bytes", "level_bps", "is_back", "kinds")
+_COST_COLUMNS = ("flow", "time_s", "until_s", "cost_bytes", "level_bps", "is_back", "kinds", "events")
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ class Explained:
 
         ``cost_bytes`` is how far the flow was behind the rate ``level_bps`` that it had before, at
         ``until_s``; ``is_back`` tells whether it had that rate again then. ``kinds`` are those of
-        the event's moments. It is of whole runs, and has no rows for a part of one.
+        the event's moments, and ``events`` is 1, or the number of events of a chain, whose costs
+        are added. It is of whole runs, and has no rows for a part of one.
         """
         rows = [
             {
@@ -112,6 +113,7 @@ class Explained:
                 "level_bps": event.level_bps,
                 "is_back": event.is_back,
                 "kinds": list(dict.fromkeys(self.flows[name][at].kind for at in event.moments)),
+                "events": event.events,
             }
             for name, story in self.explanation.stories.items()
             for event in story.costliest

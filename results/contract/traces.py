@@ -72,8 +72,11 @@ class CostlyEvent(ResponseModel):
     until_ns: int = Field(description="when the flow was furthest behind its level")
     is_back: bool = Field(description="whether it was back at its level before the next event")
     cost_bytes: int
-    level_bps: float = Field(description="the rate of acknowledged data in the RTT before")
+    level_bps: float = Field(
+        description="the rate of acknowledged data in the RTT before; of a handshake the mean after"
+    )
     moments: list[int] = Field(description="indices of the flow's moments")
+    events: int = Field(description="how many events it is: 1, or those of a chain, with their sum")
 
 
 class ExplainedFlow(ResponseModel):

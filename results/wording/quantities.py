@@ -33,6 +33,13 @@ def size(size_bytes: int) -> str:
     return _filled(size_bytes, _SIZES)
 
 
+def rough_size(size_bytes: int) -> str:
+    """Return bytes to two significant digits in the largest unit that they fill: ``2.1 MiB``."""
+    name, factor = next((each for each in _SIZES if size_bytes >= each[1]), _SIZES[-1])
+    value = float(f"{size_bytes / factor:.1e}")
+    return f"{value:.{1 if value < 10 and factor > 1 else 0}f} {name}"
+
+
 def time(time_ns: int) -> str:
     """Return nanoseconds to four digits in the largest unit that they fill, such as ``4.788 s``."""
     return _filled(time_ns, _TIMES_NS)

@@ -144,6 +144,7 @@ def _costly(event: CostlyEvent, kinds: Sequence[str]) -> contract.CostlyMoments:
         cost_bytes=event.cost_bytes,
         level_bps=event.level_bps,
         kinds=list(kinds),
+        events=event.events,
     )
 
 

@@ -1,4 +1,4 @@
-// Built by web/ts/build.mjs, not edited. sources=41e99e62e084100daa0c5d0846bec5dd197d8e3faf72b26854e652b31cf7fd38 body=7693b03df1e9ad00b7e0ec3e2fc28bf25da5a38e971adf977c4606cbe735cc0e
+// Built by web/ts/build.mjs, not edited. sources=c6138106261e6418ab16835b11551752a99ae25a3d3d724d1c7f368d610dafd1 body=99e7f7045e8d7f3532e31428d0f1f4406c140fbd19218bef5c80915d9fefdb01
 "use strict";
 (() => {
   // src/bands.ts
@@ -71,11 +71,10 @@
     const places = Math.max(0, count - 1 - Math.floor(Math.log10(Math.abs(value))));
     return String(Number(value.toFixed(Math.min(places, 12))));
   }
-  function rate(value, unit = "bit/s") {
+  function rate(value, unit = "bit/s", count = 4) {
     const [factor, prefix] = PREFIXES.find(([least]) => Math.abs(value) >= least) ?? [1, ""];
-    return `${digits(value / factor)} ${prefix}${unit}`.trim();
+    return `${digits(value / factor, count)} ${prefix}${unit}`.trim();
   }
-  var amount = (bytes) => rate(bytes, "B");
   var whole = (value) => Number.isInteger(value) ? String(value) : digits(value);
 
   // src/swatch.ts
@@ -841,8 +840,13 @@
       );
     }
   }
-  function sentence({ time_s, until_s, is_back, cost_bytes, level_bps, kinds }) {
-    return `At ${time_s.toFixed(6)} s ${kinds.join(", ")}: ${amount(cost_bytes)} less than at the ${rate(level_bps)} before, until ${until_s.toFixed(6)} s${is_back ? "" : ", when it was not yet back"}.`;
+  function sentence({ time_s, until_s, is_back, cost_bytes, level_bps, kinds, events }) {
+    const cost = rate(Number(cost_bytes.toPrecision(2)), "B", 2);
+    const [what, begin, end] = [kinds.join(", "), `${time_s.toFixed(6)} s`, `${until_s.toFixed(6)} s`];
+    const back = is_back ? "" : ", when it was not yet back";
+    if (events > 1) return `From ${begin} a chain of ${events} events (${what}), ${rate(level_bps)} before it: ${cost} less in all, until ${end}${back}.`;
+    if (kinds.includes("handshake")) return `At ${begin} ${what}: ${cost} less than at the mean rate of ${rate(level_bps)} after it, until ${end}.`;
+    return `At ${begin} ${what}: ${cost} less than at the ${rate(level_bps)} before, until ${end}${back}.`;
   }
 
   // src/timeline.ts

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from orchestrator.application import stored_plans
-from orchestrator.application.events import Listener, notices
+from orchestrator.application.events import Listener
 from orchestrator.application.stored.explanation import Explanation, FlowComparison, FlowStory
 from orchestrator.application.zoom import ZoomRequest, flows_named, zoom
 from orchestrator.errors import RunError, UsageError
@@ -68,7 +68,7 @@ def explain(request: ExplainRequest, settings: RunSettings, listener: Listener) 
     if request.against is None:
         explained = _explain(request, settings, listener)
         if len(explained.flows) != 2 or not request.flows:
-            return explained
+            return replace(explained, several=_several(request.flows, list(explained.flows)))
         comparison = _comparison((explained, explained), *explained.flows)
         return replace(explained, comparisons=[comparison])
     names, ends_ns = _in_common(request, request.against, settings, listener)
@@ -83,6 +83,17 @@ def explain(request: ExplainRequest, settings: RunSettings, listener: Listener) 
     return replace(one, against=other, comparisons=compared, shorter=shorter)
 
 
+def _several(named: Sequence[str], flows: Sequence[str]) -> str | None:
+    """Return why there is no table of the flows that were named; None unless two names are more."""
+    if len(named) != 2 or len(flows) < 3:
+        return None
+    first, second = flows[0], flows[-1]
+    return (
+        f"--flow {named[0]} --flow {named[1]} are {len(flows)} flows, and two are compared side by "
+        f"side. For the table name two, such as --flow '{first}' --flow '{second}'."
+    )
+
+
 def _in_common(
     request: ExplainRequest, against: str, settings: RunSettings, listener: Listener
 ) -> tuple[Sequence[str], Sequence[int]]:
@@ -94,7 +105,7 @@ def _in_common(
         UsageError: a run did not end well, does not have one that is named, or both have none in
             common.
     """
-    with Store.open_existing(settings.db, notices(listener)) as store:
+    with Store.open_read_only(settings.db) as store:
         runs = [store.load(run) for run in (request.run, against)]
         for run in runs:
             stored_plans.require_ok(run, stored_plans.EXPLAIN)
@@ -131,7 +142,7 @@ def _explain(
     most_ns: int | None = None,
 ) -> Explanation:
     """Return what happened to the flows of one run, if no window is asked for until a time."""
-    with Store.open_existing(settings.db, notices(listener)) as store:
+    with Store.open_read_only(settings.db) as store:
         stored = store.load(request.run)
         stored_plans.require_ok(stored, stored_plans.EXPLAIN)
         flows = flows_named(stored, request.flows)

@@ -42,7 +42,8 @@ class Explanation:
     ``trace`` is the number of the stored trace that shows it. ``stories`` are of the whole run, by
     flow, and empty for a part of it. ``against`` is the same of another run, and ``comparisons``
     are of its flows, or of the two that were named. ``shorter`` is the one of both runs whose end
-    ends the window, where the other is longer.
+    ends the window, where the other is longer. ``several`` says why flows that were named are not
+    compared: they are more than two.
     """
 
     run_id: str
@@ -54,6 +55,7 @@ class Explanation:
     against: Explanation | None = None
     comparisons: Sequence[FlowComparison] = ()
     shorter: str | None = None
+    several: str | None = None
 
     def document(self) -> dict[str, Any]:
         """Return the JSON contract."""

@@ -7,17 +7,18 @@ from typing import TYPE_CHECKING
 
 from orchestrator.cli.render import terminal
 from orchestrator.windows import decimal_seconds
-from results.wording.quantities import NO_VALUE, number, plural, size
+from results.wording.quantities import NO_VALUE, number, plural, rough_size
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from orchestrator.application.stored.explanation import Explanation, FlowComparison, FlowStory
     from results.traces.comparing import KindSummary
+    from results.traces.costs import CostlyEvent
     from results.traces.moments import Moment
 
 
-_REACTIONS = ("fast recovery", "timeout", "spurious timeout")
+_REACTIONS = ("fast recovery", "timeout", "spurious timeout", "handshake")
 """Kinds whose means of durations and of cwnd are printed."""
 
 MOST = 20
@@ -46,6 +47,9 @@ def show(explanation: Explanation, most: int | None) -> None:
 def _show_run(explanation: Explanation, most: int) -> None:
     start, end = map(decimal_seconds, explanation.window_ns)
     terminal.line(f"{explanation.run_id}, {start} s to {end} s, by its trace {explanation.trace}")
+    if explanation.several is not None:
+        terminal.line("")
+        terminal.line(explanation.several)
     for name, found in explanation.flows.items():
         terminal.line("")
         terminal.line(f"{name}: {_counts(found)}")
@@ -73,13 +77,21 @@ def _show_costs(story: FlowStory, found: Sequence[Moment]) -> None:
     if story.costliest:
         terminal.line("  what cost most goodput:")
     for event in story.costliest:
-        kinds = ", ".join(dict.fromkeys(found[at].kind for at in event.moments))
-        level = number(event.level_bps, 1 if event.level_bps >= 1e6 else 3, 1e6)
-        end = ", then back" if event.is_back else ""
-        terminal.line(
-            f"    At {event.time_ns / 1e9:.3f} s {kinds}: {size(event.cost_bytes)} behind "
-            f"{level} Mbit/s by {event.until_ns / 1e9:.3f} s{end}"
+        terminal.line(f"    {_cost(event, found)}")
+
+
+def _cost(event: CostlyEvent, found: Sequence[Moment]) -> str:
+    kinds = ", ".join(dict.fromkeys(found[at].kind for at in event.moments))
+    begin_s, until_s = event.time_ns / 1e9, event.until_ns / 1e9
+    cost = rough_size(event.cost_bytes)
+    level = number(event.level_bps, 1 if event.level_bps >= 1e6 else 3, 1e6)
+    end = ", then back" if event.is_back else ""
+    if event.events > 1:
+        return (
+            f"From {begin_s:.3f} s to {until_s:.3f} s a chain of {event.events} events ({kinds}), "
+            f"{level} Mbit/s before it: {cost} behind in all{end}"
         )
+    return f"At {begin_s:.3f} s {kinds}: {cost} behind {level} Mbit/s by {until_s:.3f} s{end}"
 
 
 def _show_alone(comparisons: Sequence[FlowComparison], most: int) -> None:
@@ -157,10 +169,11 @@ def _means(kind: str, both: Sequence[KindSummary]) -> dict[str, list[str]]:
 def _story_rows(stories: Sequence[FlowStory | None]) -> Iterator[Sequence[str]]:
     """Yield what limited both senders, and what cost both flows most; nothing of a part."""
     limits = [None if story is None else story.limits for story in stories]
-    for what in next((each.shares for each in limits if each is not None), ()):
-        shares = [NO_VALUE if each is None else f"{each.shares[what]:.1%}" for each in limits]
-        yield [f"limited by {what}", *shares]
+    shares = [{} if each is None else each.shares for each in limits]
+    for what in dict.fromkeys(what for of_flow in shares for what in of_flow):
+        texts = [f"{each[what]:.1%}" if what in each else NO_VALUE for each in shares]
+        yield [f"limited by {what}", *texts]
     costs = [() if story is None else story.costliest for story in stories]
     if any(costs):
-        sums = [size(sum(event.cost_bytes for event in events)) for events in costs]
+        sums = [rough_size(sum(event.cost_bytes for event in events)) for events in costs]
         yield ["five costliest events, in all", *sums]

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.errors import StoreError
 from orchestrator.protocol.reports import trace_records as records
 from orchestrator.recording.trace import Capture, Trace
+from results.store.store import Store
 from tests.support import golden
 from tests.support.run import SCENARIO, FakeRunner, fake, orchestrator, run_ids
 from tests.support.traced_senders import acked, counted, happened, sender_trace
@@ -86,7 +88,7 @@ def test_json_is_the_contract(fake: FakeRunner, stored: list[str]) -> None:
     (event,) = one["costliest"]
     assert event == {
         "time_ns": 190 * MS, "until_ns": 310 * MS, "is_back": True, "cost_bytes": 99_000,
-        "level_bps": 8e6, "moments": [0, 1],
+        "level_bps": 8e6, "moments": [0, 1], "events": 1,
     }  # fmt: skip
     assert [one["moments"][at]["kind"] for at in event["moments"]] == [
         "loss by number", "fast recovery",
@@ -158,9 +160,31 @@ def test_a_flow_entry_stands_for_all_of_its_flows(fake: FakeRunner) -> None:
     assert flows("many") == many
     assert flows("many[3]", "one") == ["many[3]", "one"]
     assert flows("many[3]", "many") == ["many[3]", *many[:3], *many[4:]]
+    said = orchestrator("explain", "last", "--flow", "one", "--flow", "many", "--most", "0")
+    assert (
+        "--flow one --flow many are 31 flows, and two are compared side by side. For the table "
+        "name two, such as --flow 'one' --flow 'many[29]'."
+    ) in said.stdout
+    table = orchestrator("explain", "last", "--flow", "one", "--flow", "many[29]").stdout
+    assert table.endswith("nothing in both flows\n")
+    assert "are compared" not in orchestrator("explain", "last", "--flow", "many").stdout
     wrong = orchestrator("explain", "last", "--flow", "others")
     assert wrong.exit_code == 2
     assert wrong.stderr.endswith("the run has no such flow; it has one, many[0] ... many[29]\n")
+
+
+def test_a_stored_trace_is_explained_from_a_store_that_cannot_be_written(
+    fake: FakeRunner, stored: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(*_words: object) -> None:
+        raise StoreError("the store was opened for writing")
+
+    monkeypatch.setattr(Store, "__init__", write)
+    told = orchestrator("explain", stored[0], "--flow", "one", "--json")
+    assert told.exit_code == 0, told.stderr
+    assert json.loads(told.stdout)["flows"][0]["counts"]["fast recovery"] == 1
+    not_traced = orchestrator("explain", stored[1], "--flow", "one")
+    assert "the store was opened for writing" in not_traced.stderr
 
 
 def test_a_part_of_a_run_has_no_story(fake: FakeRunner, stored: list[str]) -> None:

@@ -73,7 +73,7 @@ export interface Stories {
   flows: {
     flow: string;
     limited_by: Record<string, number> | null;
-    costliest: { time_s: number; until_s: number; is_back: boolean; cost_bytes: number; level_bps: number; kinds: string[] }[];
+    costliest: { time_s: number; until_s: number; is_back: boolean; cost_bytes: number; level_bps: number; kinds: string[]; events: number }[];
   }[];
 }
 

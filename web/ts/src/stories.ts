@@ -3,7 +3,7 @@
 import { fetchJson, type Stories } from "./api";
 import { element } from "./chart";
 import type { Look } from "./series";
-import { amount, digits, rate } from "./style";
+import { digits, rate } from "./style";
 import { swatch } from "./swatch";
 
 type Story = Stories["flows"][number];
@@ -42,7 +42,12 @@ export function startStories(look: Look): void {
   }
 }
 
-function sentence({ time_s, until_s, is_back, cost_bytes, level_bps, kinds }: Story["costliest"][number]): string {
-  return `At ${time_s.toFixed(6)} s ${kinds.join(", ")}: ${amount(cost_bytes)} less than at the ${rate(level_bps)} before, `
-    + `until ${until_s.toFixed(6)} s${is_back ? "" : ", when it was not yet back"}.`;
+function sentence({ time_s, until_s, is_back, cost_bytes, level_bps, kinds, events }: Story["costliest"][number]): string {
+  // Two digits: the cost hangs on the rate in one RTT.
+  const cost = rate(Number(cost_bytes.toPrecision(2)), "B", 2);
+  const [what, begin, end] = [kinds.join(", "), `${time_s.toFixed(6)} s`, `${until_s.toFixed(6)} s`];
+  const back = is_back ? "" : ", when it was not yet back";
+  if (events > 1) return `From ${begin} a chain of ${events} events (${what}), ${rate(level_bps)} before it: ${cost} less in all, until ${end}${back}.`;
+  if (kinds.includes("handshake")) return `At ${begin} ${what}: ${cost} less than at the mean rate of ${rate(level_bps)} after it, until ${end}.`;
+  return `At ${begin} ${what}: ${cost} less than at the ${rate(level_bps)} before, until ${end}${back}.`;
 }

@@ -28,9 +28,9 @@ export function digits(value: number, count = 4): string {
 }
 
 /** Format a rate, such as `9.57 Mbit/s`. */
-export function rate(value: number, unit = "bit/s"): string {
+export function rate(value: number, unit = "bit/s", count = 4): string {
   const [factor, prefix] = PREFIXES.find(([least]) => Math.abs(value) >= least) ?? [1, ""];
-  return `${digits(value / factor)} ${prefix}${unit}`.trim();
+  return `${digits(value / factor, count)} ${prefix}${unit}`.trim();
 }
 
 /** Format a number of bytes, such as `1.25 MB`. */

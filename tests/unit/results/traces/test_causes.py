@@ -20,7 +20,10 @@ from tests.support import traces as made
 
 MS = 1_000_000
 SENDER, RECEIVER = 1, 2
-ENDS = [{"end": SENDER, "flow": 0, "is_sender": 1}, {"end": RECEIVER, "flow": 0}]
+ENDS = [
+    {"end": SENDER, "flow": 0, "is_sender": 1, "port": 7, "peer_port": 8},
+    {"end": RECEIVER, "flow": 0, "port": 8, "peer_port": 7},
+]
 Row = Mapping[str, Any]
 
 
@@ -99,6 +102,47 @@ def test_lost_acks_are_told_apart(said: Any) -> None:
     (moment,) = said(links=[{"channel": 1, "step": records.LOST_BY_LINE, "to_sink": 0}])
     assert moment.kind == "loss by the line (ACKs)"
     assert "1 ACK of" in moment.text
+
+
+def test_a_lost_handshake_is_told(said: Any) -> None:
+    """A SYN-ACK is lost, and then the SYN that its timer sends; another connection's SYN, too."""
+    ends = {SENDER: {"source_port": 7, "sink_port": 8}, 3: {"source_port": 9, "sink_port": 8}}
+    lost = {"channel": 0, "step": records.LOST_BY_NUMBER}
+    links = [
+        {**lost, "time_ns": 20 * MS, "source_port": 8, "sink_port": 7, "tcp_flags": 0x12,
+         "channel": 1},
+        {**lost, "time_ns": 500 * MS, **ends[3], "tcp_flags": 0x02, "to_sink": 1},
+        {**lost, "time_ns": 1010 * MS, **ends[SENDER], "tcp_flags": 0xC2, "to_sink": 1},
+    ]  # fmt: skip
+    timers = [
+        row
+        for time_ms, rto_us in ((1010, 1_000_000), (3010, 2_000_000))
+        for row in (
+            event(time_ms * MS, records.TIMER, value=1, before=rto_us),
+            count(time_ms * MS, "TCPTimeouts"),
+            count(time_ms * MS, "TCPSynRetrans"),
+            event(time_ms * MS, records.RETRANSMIT, seq=1, end_seq=2),
+        )
+    ]
+    events = [
+        event(10 * MS, records.TCP_STATE, value=2, before=7),
+        *timers,
+        event(3050 * MS, records.TCP_STATE, value=1, before=2),
+    ]
+    found = said(links=links, events=events)
+    assert [moment.kind for moment in found] == ["handshake", *["loss by number"] * 3]
+    assert ["1 SYN-ACK of" in found[1].text, "1 SYN of" in found[2].text] == [True, True]
+    assert (found[0].time_ns, found[0].until_ns) == (10 * MS, 3050 * MS)
+    assert found[0].text.split(": ", 1)[1] == (
+        "a SYN-ACK was lost (loss by number at bottleneck:reverse); "
+        "a SYN was lost (loss by number at bottleneck:forward); "
+        "the SYN timer ran out after 1000 ms and 2000 ms; the SYN was sent again 2 times; "
+        "the connection was established at 3.050000 s"
+    )
+    assert found[0].numbers == {"retransmissions": 2, "waited_ms": 3000.0, "took_ms": 3040.0}
+    (unfinished,) = said(events=events[:5])
+    assert unfinished.text.endswith("it was not established by the end of the trace")
+    assert said(events=[events[0], event(50 * MS, records.TCP_STATE, value=1, before=2)]) == []
 
 
 def test_a_recovery_has_its_numbers(said: Any) -> None:

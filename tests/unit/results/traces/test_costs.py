@@ -9,16 +9,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from orchestrator.protocol.reports import trace_records as records
 from orchestrator.recording.model import SENDER_STATE_DTYPE
 from orchestrator.recording.trace import Trace
 from results.store.store import Store
+from results.traces.causes import what_happened
 from results.traces.comparing import KindSummary, difference
 from results.traces.costs import CostlyEvent, costliest
 from results.traces.moments import Moment
 from results.traces.time_limits import time_limits
 from results.traces.view import TraceView
 from tests.support.recordings import head, whole
-from tests.support.traced_senders import SENDER, Row, acked, sender_trace
+from tests.support.traced_senders import SENDER, Row, acked, counted, happened, sender_trace
 
 MS = 1_000_000
 BUSY, RECEIVE_WINDOW, IDLE = 1, 2, 0
@@ -131,6 +133,69 @@ def test_the_costliest_come_first_and_no_more_than_asked(costs: Costs) -> None:
     found = costs(rows, *moments)
     assert [event.moments for event in found] == [[1], [0], [2]]
     assert [event.moments for event in costs(rows, *moments, most=2)] == [[1], [0]]
+
+
+def test_recoveries_back_to_back_are_one_chain_with_the_sum_of_their_costs(costs: Costs) -> None:
+    """Each one is back at the level that the one before it left, and the flow is not."""
+    half = [ack(200 + 2 * number, 200 + number) for number in range(200)]
+    rows = [*acks((0, 200)), *half, *acks((600, 900), first=400)]
+    recoveries = [moment(200 + 50 * n, "fast recovery", until_ms=245 + 50 * n) for n in range(4)]
+    (chain,) = costs(rows, *recoveries)
+    (first,) = costs(rows, recoveries[0], moment(250))
+    assert (chain.time_ns, chain.events, list(chain.moments)) == (200 * MS, 4, [0, 1, 2, 3])
+    assert (chain.level_bps, chain.is_back) == (8e6, True)
+    # The first one is behind by half of 50 segments, and the others have half of the level.
+    assert first.cost_bytes == pytest.approx(25_000, abs=1000)
+    assert chain.cost_bytes == pytest.approx(first.cost_bytes, abs=3000)
+
+
+def test_recoveries_an_rtt_apart_and_events_without_one_are_no_chain(costs: Costs) -> None:
+    rows = acks((0, 200), (250, 400), (450, 700), (750, 1000))
+    apart = [moment(190, "fast recovery", until_ms=370), moment(390, "fast recovery", until_ms=460)]
+    assert [event.events for event in costs(rows, *apart)] == [1, 1]
+    marks = [moment(190, "mark", until_ms=385), moment(390, "mark", until_ms=460)]
+    assert [event.events for event in costs(rows, *marks)] == [1, 1]
+    near = [moment(190, "fast recovery", until_ms=385), moment(390, "fast recovery", until_ms=460)]
+    (chain,) = costs(rows, *near)
+    assert (chain.events, chain.cost_bytes) == (2, sum(e.cost_bytes for e in costs(rows, *marks)))
+
+
+def handshake(view: Callable[[Trace], TraceView], rows: Sequence[Row]) -> TraceView:
+    """A sender whose SYN left at 10 ms, and again at 1010 ms, and that had a SYN-ACK at 1060 ms."""
+    syn = acked(1010 * MS, mss_bytes=1000, by=records.BY_TIMER, rto_us=2_000_000)
+    events = [
+        happened(10 * MS, records.TCP_STATE, value=2, before=7),
+        happened(1010 * MS, records.TIMER, value=1, before=1_000_000),
+        counted(1010 * MS, "TCPTimeouts"), counted(1010 * MS, "TCPSynRetrans"),
+        happened(1010 * MS, records.RETRANSMIT),
+        happened(1060 * MS, records.TCP_STATE, value=1, before=2),
+    ]  # fmt: skip
+    return view(sender_trace([syn, *rows], events))
+
+
+def test_a_handshake_costs_what_the_flow_brought_in_such_a_time(
+    view: Callable[[Trace], TraceView],
+) -> None:
+    of = handshake(view, [*acks((1110, 2110), first=1), ack(2110, 1001, limited_by=IDLE)])
+    (shaken,) = what_happened(of, 0)
+    assert (shaken.kind, shaken.time_ns, shaken.until_ns) == ("handshake", 10 * MS, 1060 * MS)
+    (event,) = costliest(of, 0, [shaken], 5)
+    # 1000 segments in a second, and the time beyond a base RTT.
+    assert event.level_bps == pytest.approx(8e6)
+    assert event.cost_bytes == pytest.approx(1_000 * (1050 - of.base_rtt_ns(0) / MS))
+    assert (event.until_ns, event.is_back, list(event.moments)) == (1060 * MS, False, [0])
+    assert costliest(handshake(view, []), 0, [shaken], 5) == []
+
+
+def test_time_of_a_handshake_is_a_limit_of_its_own(view: Callable[[Trace], TraceView]) -> None:
+    of = handshake(view, [*acks((1110, 2110)), ack(2110, 1000, limited_by=IDLE), ack(2210, 1001)])
+    found = time_limits(of, 0)
+    assert found is not None
+    total = 1050 + 1000 + 100
+    assert found.shares == pytest.approx(
+        {"congestion window": 1000 / total, "receive window": 0, "send buffer": 0,
+         "application": 100 / total, "handshake": 1050 / total}
+    )  # fmt: skip
 
 
 def test_states_tell_what_limited_a_sender_without_samples(
