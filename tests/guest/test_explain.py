@@ -119,6 +119,19 @@ CAUSES = {
         "{rate: 20mbit, delay: 20ms, queue: {limit: 5000p}}",
         traffic="{kind: onoff, on: 700ms, off: 700ms}",
     ),
+    "lost SYN": Planted(
+        {"handshake", "loss by number", HELD},
+        "a SYN was lost (loss by number at bottleneck:forward); the SYN timer ran out after "
+        "1000 ms; the SYN was sent again 1 time; the connection was established at 1.0",
+        WIDE.replace("}}", "}, loss: {reverse: 0, forward: {kind: list, packets: [1]}}}"),
+        traffic=small(60),
+    ),
+    "lost SYN-ACK": Planted(
+        {"handshake", "loss by number", HELD},
+        "1 SYN-ACK of mine was lost",
+        losing("reverse", "1"),
+        traffic=small(60),
+    ),
     "HyStart": Planted(
         {"HyStart"},
         "HyStart ended slow start of mine",
@@ -180,6 +193,24 @@ def test_the_receive_window_is_told_to_limit_the_time(
     assert free["limited_by"]["congestion window"] > 0.9
 
 
+def test_the_time_of_a_lost_handshake_is_neither_the_application_s_nor_free(
+    explained: dict[str, dict[str, Any]], store: Path
+) -> None:
+    run = explained["lost SYN"]
+    (flow,) = run["flows"]
+    (shaken,) = (each for each in flow["moments"] if each["kind"] == "handshake")
+    took_s = (shaken["until_ns"] - shaken["time_ns"]) / 1e9
+    assert 1 < took_s < 1.2
+    assert flow["limited_by"]["handshake"] == pytest.approx(took_s / 4, abs=0.002)
+    assert flow["limited_by"]["application"] < 0.01
+    event = flow["costliest"][0]
+    assert {flow["moments"][at]["kind"] for at in event["moments"]} >= {"handshake"}
+    with Store.open_read_only(store) as opened:
+        samples = opened.load(run["run"]).tcp("mine", SENDER, ["delivered_segments"])
+    got = samples["delivered_segments"][-1] * MSS_BYTES
+    assert event["cost_bytes"] == pytest.approx(got / (4 - took_s) * (took_s - 0.05), rel=0.03)
+
+
 def test_the_timeout_after_a_lost_retransmission_cost_most(
     explained: dict[str, dict[str, Any]], store: Path
 ) -> None:
@@ -199,24 +230,30 @@ def test_the_timeout_after_a_lost_retransmission_cost_most(
     assert event["level_bps"] == pytest.approx(20e6 * MSS_BYTES / 1514, rel=0.02)
 
 
+def gained(run: str, store: Path, file: Path) -> dict[str, int]:
+    """What nstat prints of the sender of a run."""
+    words = ["export", run, "--at", "a_src0", "-o", str(file), "--db", str(store)]
+    assert orchestrator(*words).exit_code == 0
+    header, *lines = file.read_text().splitlines()
+    assert header == "#kernel"
+    return {name: int(value) for name, value, _rate in map(str.split, lines)}
+
+
 def test_counters_as_nstat_prints_them_are_those_of_the_moments(
     explained: dict[str, dict[str, Any]], store: Path, tmp_path: Path
 ) -> None:
     run = explained["lost retransmission"]
     (flow,) = run["flows"]
-    file = tmp_path / "sender.nstat"
-    words = ["export", run["run"], "--at", "a_src0", "-o", str(file), "--db", str(store)]
-    assert orchestrator(*words).exit_code == 0
-    header, *lines = file.read_text().splitlines()
-    gained = {name: int(value) for name, value, _rate in map(str.split, lines)}
-    assert header == "#kernel"
-    assert gained["TcpExtTCPSackRecovery"] == flow["counts"]["fast recovery"]
-    assert gained["TcpExtTCPTimeouts"] == flow["counts"]["timeout"]
-    assert gained["TcpExtTCPLostRetransmit"] == sum(
+    by_name = gained(run["run"], store, tmp_path / "sender.nstat")
+    assert by_name["TcpExtTCPSackRecovery"] == flow["counts"]["fast recovery"]
+    assert by_name["TcpExtTCPTimeouts"] == flow["counts"]["timeout"]
+    assert by_name["TcpExtTCPLostRetransmit"] == sum(
         moment["numbers"]["by"]
         for moment in flow["moments"]
         if moment["kind"] == "lost retransmission"
     )
+    of_syn = gained(explained["lost SYN"]["run"], store, tmp_path / "syn.nstat")
+    assert of_syn == {"TcpExtTCPTimeouts": 1, "TcpExtTCPSynRetrans": 1}
 
 
 def test_two_runs_are_compared(explained: dict[str, dict[str, Any]], store: Path) -> None:

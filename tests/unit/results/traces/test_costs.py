@@ -135,29 +135,32 @@ def test_the_costliest_come_first_and_no_more_than_asked(costs: Costs) -> None:
     assert [event.moments for event in costs(rows, *moments, most=2)] == [[1], [0]]
 
 
+def recovered(time_ms: int, until_ms: int, kind: str = "fast recovery") -> list[Moment]:
+    """A loss, and at once the recovery from it."""
+    return [moment(time_ms), moment(time_ms, kind, until_ms)]
+
+
 def test_recoveries_back_to_back_are_one_chain_with_the_sum_of_their_costs(costs: Costs) -> None:
-    """Each one is back at the level that the one before it left, and the flow is not."""
     half = [ack(200 + 2 * number, 200 + number) for number in range(200)]
     rows = [*acks((0, 200)), *half, *acks((600, 900), first=400)]
-    recoveries = [moment(200 + 50 * n, "fast recovery", until_ms=245 + 50 * n) for n in range(4)]
-    (chain,) = costs(rows, *recoveries)
-    (first,) = costs(rows, recoveries[0], moment(250))
-    assert (chain.time_ns, chain.events, list(chain.moments)) == (200 * MS, 4, [0, 1, 2, 3])
+    recoveries = [recovered(200 + 50 * number, 245 + 50 * number) for number in range(4)]
+    (chain,) = costs(rows, *(each for recovery in recoveries for each in recovery))
+    assert (chain.time_ns, chain.events, list(chain.moments)) == (200 * MS, 4, [*range(8)])
     assert (chain.level_bps, chain.is_back) == (8e6, True)
     # The first one is behind by half of 50 segments, and the others have half of the level.
+    (first,) = costs(rows, *recoveries[0], moment(250))
     assert first.cost_bytes == pytest.approx(25_000, abs=1000)
     assert chain.cost_bytes == pytest.approx(first.cost_bytes, abs=3000)
 
 
 def test_recoveries_an_rtt_apart_and_events_without_one_are_no_chain(costs: Costs) -> None:
     rows = acks((0, 200), (250, 400), (450, 700), (750, 1000))
-    apart = [moment(190, "fast recovery", until_ms=370), moment(390, "fast recovery", until_ms=460)]
-    assert [event.events for event in costs(rows, *apart)] == [1, 1]
-    marks = [moment(190, "mark", until_ms=385), moment(390, "mark", until_ms=460)]
-    assert [event.events for event in costs(rows, *marks)] == [1, 1]
-    near = [moment(190, "fast recovery", until_ms=385), moment(390, "fast recovery", until_ms=460)]
-    (chain,) = costs(rows, *near)
-    assert (chain.events, chain.cost_bytes) == (2, sum(e.cost_bytes for e in costs(rows, *marks)))
+    near = costs(rows, *recovered(190, 385), *recovered(390, 460))
+    apart = costs(rows, *recovered(190, 375), *recovered(390, 460))
+    marks = costs(rows, *recovered(190, 385, "mark"), *recovered(390, 460, "mark"))
+    assert [event.events for event in (*apart, *marks)] == [1, 1, 1, 1]
+    assert [event.events for event in near] == [2]
+    assert near[0].cost_bytes == sum(event.cost_bytes for event in apart)
 
 
 def handshake(view: Callable[[Trace], TraceView], rows: Sequence[Row]) -> TraceView:
