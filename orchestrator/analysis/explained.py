@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 _COLUMNS = ("time_s", "until_s", "flow", "kind", "text", "time_ns", "until_ns", "numbers",
             "evidence")  # fmt: skip
 
-_COST_COLUMNS = ("flow", "time_s", "until_s", "cost_bytes", "level_bps", "is_back", "kinds", "events")
+_COST_COLUMNS = ("flow", "time_s", "until_s", "cost_bytes", "level_bps", "is_back", "kinds",
+                 "events")  # fmt: skip
 
 
 @dataclass(frozen=True)

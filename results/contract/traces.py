@@ -69,7 +69,9 @@ class CostlyEvent(ResponseModel):
     """One or more moments together, and by how much they set a flow back."""
 
     time_ns: int
-    until_ns: int = Field(description="when the flow was furthest behind its level")
+    until_ns: int = Field(
+        description="when the flow was furthest behind its level; of a chain when it was over"
+    )
     is_back: bool = Field(description="whether it was back at its level before the next event")
     cost_bytes: int
     level_bps: float = Field(

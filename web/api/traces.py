@@ -23,12 +23,12 @@ from results.store.parts.traces import TraceHead
 from results.store.stored import StoredRun
 from results.traces.choice import TraceNeed, window_of
 from results.traces.columns import TABLE_NAMES, Columns, columns
-from results.traces.costs import CostlyEvent
 from results.traces.pictures import needs, thinning
 from results.traces.pictures.needs import channel_of
 from results.traces.pictures.occupancy import QueuePoints
 from results.traces.pictures.time_sequence import Spans, TimeSequence
 from results.traces.pictures.windows import AckStates
+from results.traces.stories.costs import CostlyEvent
 from web.api import openapi
 from web.charts import bins
 from web.contract import traces as contract

@@ -51,7 +51,9 @@ class CostlyMoments(ResponseModel):
     """One or more moments together, and by how much they set a flow back."""
 
     time_s: float = Field(description=_TIMES)
-    until_s: float = Field(description="when the flow was furthest behind its level")
+    until_s: float = Field(
+        description="when the flow was furthest behind its level; of a chain when it was over"
+    )
     is_back: bool = Field(description="whether it was back at its level before the next event")
     cost_bytes: int
     level_bps: float = Field(

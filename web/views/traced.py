@@ -10,7 +10,6 @@ from results.store.stored import StoredRun
 from results.traces.causes import what_happened
 from results.traces.choice import TraceNeed, Window, window_of
 from results.traces.columns import channel_names
-from results.traces.costs import CostlyEvent, costliest
 from results.traces.moments import Moment
 from results.traces.pictures import needs, windows
 from results.traces.pictures import occupancy as queues
@@ -18,7 +17,8 @@ from results.traces.pictures import time_sequence as sequences
 from results.traces.pictures.occupancy import Occupancy
 from results.traces.pictures.time_sequence import TimeSequence
 from results.traces.pictures.windows import AckStates
-from results.traces.time_limits import TimeLimits, time_limits
+from results.traces.stories.costs import CostlyEvent, costliest
+from results.traces.stories.time_limits import TimeLimits, time_limits
 from results.traces.view import TraceView
 from web.http.cache import TRACED, cached
 

@@ -19,8 +19,8 @@ from results.store.store import Store
 from results.traces.causes import what_happened
 from results.traces.choice import TraceNeed, showing
 from results.traces.comparing import difference
-from results.traces.costs import costliest
-from results.traces.time_limits import time_limits
+from results.traces.stories.costs import costliest
+from results.traces.stories.time_limits import time_limits
 from results.traces.view import TraceView
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def explain(request: ExplainRequest, settings: RunSettings, listener: Listener) 
             return replace(explained, several=_several(request.flows, list(explained.flows)))
         comparison = _comparison((explained, explained), *explained.flows)
         return replace(explained, comparisons=[comparison])
-    names, ends_ns = _in_common(request, request.against, settings, listener)
+    names, ends_ns = _in_common(request, request.against, settings)
     one, other = (
         _explain(replace(request, run=run, flows=names), settings, listener, min(ends_ns))
         for run in (request.run, request.against)
@@ -95,7 +95,7 @@ def _several(named: Sequence[str], flows: Sequence[str]) -> str | None:
 
 
 def _in_common(
-    request: ExplainRequest, against: str, settings: RunSettings, listener: Listener
+    request: ExplainRequest, against: str, settings: RunSettings
 ) -> tuple[Sequence[str], Sequence[int]]:
     """Return which flows of two runs are compared, and when the runs end.
 

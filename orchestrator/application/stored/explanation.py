@@ -10,9 +10,9 @@ from typing import Any
 from results.contract import traces as contract
 from results.contract.base import SCHEMA
 from results.traces.comparing import Difference
-from results.traces.costs import CostlyEvent
 from results.traces.moments import Moment
-from results.traces.time_limits import TimeLimits
+from results.traces.stories.costs import CostlyEvent
+from results.traces.stories.time_limits import TimeLimits
 
 
 @dataclass(frozen=True)

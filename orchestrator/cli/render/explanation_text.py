@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from orchestrator.application.stored.explanation import Explanation, FlowComparison, FlowStory
     from results.traces.comparing import KindSummary
-    from results.traces.costs import CostlyEvent
     from results.traces.moments import Moment
+    from results.traces.stories.costs import CostlyEvent
 
 
 _REACTIONS = ("fast recovery", "timeout", "spurious timeout", "handshake")

@@ -14,7 +14,6 @@ from results.traces.names import LOSSES
 from results.traces.view import TraceView
 from results.wording.quantities import plural
 
-
 SYN, _ACK = 0x02, 0x10
 """Flags of TCP (RFC 9293, 3.1)."""
 

@@ -41,9 +41,9 @@ from results.store.parts.judgements import Judgement
 from results.store.parts.traces import TraceHead
 from results.store.upkeep.merging import MergedSource
 from results.traces.comparing import Difference, KindSummary
-from results.traces.costs import CostlyEvent
 from results.traces.moments import Moment
-from results.traces.time_limits import TimeLimits
+from results.traces.stories.costs import CostlyEvent
+from results.traces.stories.time_limits import TimeLimits
 from tests.support import contract, golden, run_results
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -187,6 +187,42 @@ def test_a_stored_trace_is_explained_from_a_store_that_cannot_be_written(
     assert "the store was opened for writing" in not_traced.stderr
 
 
+def test_chains_and_handshakes_are_told_with_two_digits(fake: FakeRunner) -> None:
+    """The SYN is sent again at 1 s, and half of the data are lost in 360 ms."""
+    times = [time for time in range(1150, 1650) if not 1200 <= time < 1560 or time % 2 == 0]
+    acks = [
+        acked(time * MS, delivered_segments=1 + number, mss_bytes=1000, srtt_us=20_000,
+              rto_us=40_000, limited_by=1)
+        for number, time in enumerate(times)
+    ]  # fmt: skip
+    acks.append(acked(1650 * MS, delivered_segments=len(times) + 1, mss_bytes=1000))
+    events = [
+        happened(0, records.TCP_STATE, value=2, before=7),
+        happened(1000 * MS, records.TIMER, value=1, before=1_000_000),
+        counted(1000 * MS, "TCPSynRetrans"),
+        happened(1000 * MS, records.RETRANSMIT),
+        happened(1040 * MS, records.TCP_STATE, value=1, before=2),
+    ]
+    lost = []
+    for begin in (1200, 1320, 1440):
+        lost.append({"time_ns": begin * MS, "channel": 0, "step": records.LOST_BY_NUMBER,
+                     "to_sink": 1, "payload_bytes": 1000})  # fmt: skip
+        state = {"cwnd_segments": 9, "ssthresh_segments": 9}
+        events += [happened((begin + 1) * MS, records.CA_STATE, value=3, **state),
+                   happened((begin + 110) * MS, records.CA_STATE, before=3, **state)]  # fmt: skip
+    made = sender_trace(acks, events, links=lost)
+    fake.trace = lambda capture: replace(made, capture=capture)
+    Path("one.yaml").write_text(SCENARIO)
+    orchestrator("run", "one.yaml")
+    said = orchestrator("explain", "last", "--most", "0", "--quiet").stdout.splitlines()
+    costs = said[said.index("  what cost most goodput:") + 1 :]
+    assert costs == [
+        "    At 0.000 s handshake: 590 KiB behind 5.1 Mbit/s by 1.040 s",
+        "    From 1.200 s to 1.550 s a chain of 3 events (loss by number, fast recovery), "
+        "8.0 Mbit/s before it: 58 KiB behind in all, then back",
+    ]
+
+
 def test_a_part_of_a_run_has_no_story(fake: FakeRunner, stored: list[str]) -> None:
     said = json.loads(orchestrator("explain", stored[0], "--at", "600ms", "--json").stdout)
     (one, _two) = said["flows"]

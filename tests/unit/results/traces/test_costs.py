@@ -15,9 +15,9 @@ from orchestrator.recording.trace import Trace
 from results.store.store import Store
 from results.traces.causes import what_happened
 from results.traces.comparing import KindSummary, difference
-from results.traces.costs import CostlyEvent, costliest
 from results.traces.moments import Moment
-from results.traces.time_limits import time_limits
+from results.traces.stories.costs import CostlyEvent, costliest
+from results.traces.stories.time_limits import time_limits
 from results.traces.view import TraceView
 from tests.support.recordings import head, whole
 from tests.support.traced_senders import SENDER, Row, acked, counted, happened, sender_trace

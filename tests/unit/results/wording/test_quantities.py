@@ -20,6 +20,17 @@ def test_sizes_have_four_digits(size_bytes: int, text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [
+        (0, "0 B"), (7, "7 B"), (125, "120 B"), (1023, "1000 B"), (1024, "1.0 KiB"),
+        (10_189, "10 KiB"), (96_680, "94 KiB"), (2_241_856, "2.1 MiB"), (10**13, "9300 GiB"),
+    ],
+)  # fmt: skip
+def test_rough_sizes_have_two_digits(size_bytes: int, text: str) -> None:
+    assert quantities.rough_size(size_bytes) == text
+
+
+@pytest.mark.parametrize(
     ("time_ns", "text"),
     [
         (0, "0 ns"), (7, "7 ns"), (1_500, "1.5 us"), (288_015_680, "288 ms"),

@@ -49,7 +49,8 @@ class CostlyEvent:
     ``moments`` are indices of the flow's moments. ``until_ns`` is when the flow was furthest
     behind, and ``is_back`` whether that was an RTT or more before the next event or the end. Of a
     chain ``events`` is how many it has, ``level_bps`` the level of its first one, and ``is_back``
-    whether the flow had that level again. ``until_ns`` is that of its last one.
+    whether the flow had that level again. ``until_ns`` is when its last recovery was over, or the
+    flow furthest behind in that one.
     """
 
     time_ns: int
@@ -125,7 +126,8 @@ def costliest(
             costs = [_cost(delivery, events[at], begins[at], ends[at]) for at in chain]
             together = [moment for at in chain for moment in events[at]]
             whole = _cost(delivery, together, begins[first], ends[last])
-            costly = _sum(costs, whole, together)
+            over_ns = min(_over_ns(moments, events[last]), ends[last])
+            costly = _sum(costs, whole, together, over_ns)
         if costly is not None:
             found.append(costly)
     return sorted(found, key=lambda each: (-each.cost_bytes, each.time_ns))[:most]
@@ -148,23 +150,31 @@ def _chains(
             chains.append([number])
         over_ns = 0
         if recovers:
-            over_ns = max(moments[each].until_ns or moments[each].time_ns for each in event)
+            over_ns = _over_ns(moments, event)
     return chains
 
 
+def _over_ns(moments: Sequence[Moment], event: Sequence[int]) -> int:
+    """Return when all moments of an event were over."""
+    return max(moments[at].until_ns or moments[at].time_ns for at in event)
+
+
 def _sum(
-    costs: Sequence[CostlyEvent | None], whole: CostlyEvent | None, moments: Sequence[int]
+    costs: Sequence[CostlyEvent | None],
+    whole: CostlyEvent | None,
+    moments: Sequence[int],
+    over_ns: int,
 ) -> CostlyEvent | None:
     """Return the events of a chain as one; None if none of them cost anything.
 
-    ``whole`` is what all of it cost by the level before it.
+    ``whole`` is what all of it cost by the level before it, and ``over_ns`` when all was over.
     """
     known = [cost for cost in costs if cost is not None]
     if len(costs) == 1 or whole is None or not known:
         return known[0] if known else None
     return replace(
         whole,
-        until_ns=known[-1].until_ns,
+        until_ns=max(known[-1].until_ns, over_ns),
         cost_bytes=sum(cost.cost_bytes for cost in known),
         moments=moments,
         events=len(costs),
