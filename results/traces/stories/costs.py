@@ -16,7 +16,8 @@ not back at the first one. A recovery is of a chain if it begins less than an RT
 event before it, which has a recovery, too, was over. The cost of a chain is the sum of its events'.
 
 A handshake has no level before it. Its level is the flow's mean rate while it was busy, to the end
-that is looked at, and its cost is what that rate makes in its time beyond a base RTT.
+that is looked at, and its cost is what that rate makes in its time beyond a base RTT. One beside
+other connections of the flow that have data costs nothing.
 """
 
 from __future__ import annotations
@@ -117,7 +118,7 @@ def costliest(
     found = []
     for chain in _chains(moments, events, delivery):
         first, last = chain[0], chain[-1]
-        shaken = next((moments[at] for at in events[first] if moments[at].kind == KIND), None)
+        shaken = next((moments[at] for at in events[first] if _stalls(moments[at], delivery)), None)
         if shaken is not None:
             costly = _handshake_cost(
                 delivery, events[first], shaken, last_ns, view.base_rtt_ns(flow)
@@ -224,10 +225,20 @@ def _events(moments: Sequence[Moment], delivery: _Delivery) -> list[list[int]]:
         else:
             events.append([number])
             open_ns = reaction_ns = 0
-        until_ns = moment.time_ns if moment.kind in _LIMITS else moment.until_ns or moment.time_ns
+        until_ns = moment.until_ns or moment.time_ns
+        if moment.kind in _LIMITS or (moment.kind == KIND and not _stalls(moment, delivery)):
+            until_ns = moment.time_ns
         open_ns = max(open_ns, until_ns, moment.time_ns + rtt_ns)
         reaction_ns = max(reaction_ns, until_ns + rto_ns)
     return events
+
+
+def _stalls(moment: Moment, delivery: _Delivery) -> bool:
+    """Whether a moment is a handshake for which a flow waits: no other connection has data."""
+    begin_ns, until_ns = moment.time_ns, moment.until_ns
+    if moment.kind != KIND or until_ns is None:
+        return False
+    return delivery.busy_until(begin_ns) == delivery.busy_until(until_ns)
 
 
 def _cost(
@@ -263,17 +274,13 @@ def _cost(
 def _handshake_cost(
     delivery: _Delivery, event: Sequence[int], handshake: Moment, end_ns: int, base_rtt_ns: int
 ) -> CostlyEvent | None:
-    """Return what a handshake cost that took longer than an RTT; None if nothing was sent after it.
-
-    Time in which the flow had data on another connection does not count.
-    """
+    """Return what a handshake cost for which the flow waited longer than an RTT."""
     begin_ns, until_ns = handshake.time_ns, handshake.until_ns
     busy_ns = delivery.busy_until(end_ns)
     if until_ns is None or not busy_ns:
         return None
     level = delivery.bytes_until(end_ns) / busy_ns
-    busy_meanwhile_ns = delivery.busy_until(until_ns) - delivery.busy_until(begin_ns)
-    cost_bytes = round(level * (until_ns - begin_ns - base_rtt_ns - busy_meanwhile_ns))
+    cost_bytes = round(level * (until_ns - begin_ns - base_rtt_ns))
     if cost_bytes < 1:
         return None
     return CostlyEvent(begin_ns, until_ns, False, cost_bytes, level * 8 * _NS_PER_S, event)

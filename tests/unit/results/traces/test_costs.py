@@ -190,6 +190,11 @@ def test_a_handshake_costs_what_the_flow_brought_in_such_a_time(
     assert costliest(handshake(view, []), 0, [shaken], 5) == []
 
 
+def test_a_handshake_beside_other_connections_with_data_costs_nothing(costs: Costs) -> None:
+    (event,) = costs(acks((0, 111), (160, 1000)), moment(50, "handshake", 900), moment(100))
+    assert (event.time_ns, event.cost_bytes, list(event.moments)) == (100 * MS, 48_000, [1])
+
+
 def test_time_of_a_handshake_is_a_limit_of_its_own(view: Callable[[Trace], TraceView]) -> None:
     of = handshake(view, [*acks((1110, 2110)), ack(2110, 1000, limited_by=IDLE), ack(2210, 1001)])
     found = time_limits(of, 0)
