@@ -20,8 +20,6 @@ from results.traces.difference.difference_document import document
 from results.traces.difference.sentences import NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from results.comparison.runs import DifferingValue
     from results.traces.difference.model import RunDifference, RunSide
     from results.traces.difference.traced_events import TracedEvent
@@ -82,10 +80,17 @@ def _print_parting(difference: RunDifference) -> None:
         terminal.line(f"  differing: {'; '.join(map(_values, difference.differing))}")
     for name, side in zip(NAMES, difference.sides, strict=True):
         terminal.line("")
-        terminal.line(f"Next in {name}{_trace(side)}; + is not in the other run:")
-        others = difference.sides[1 - NAMES.index(name)].following
+        terminal.line(f"Next in {name}{_trace(side)}; {sentences.MARKS}:")
+        other = NAMES[1 - NAMES.index(name)]
         for event in side.following:
-            terminal.line(_event(event, others))
+            terminal.line(_event(event, other))
+    terminal.line("")
+    if difference.in_kind_time_ns is None:
+        terminal.line(sentences.in_kind(difference))
+        return
+    terminal.line(f"{sentences.in_kind(difference)}:")
+    for name, side in zip(NAMES, difference.sides, strict=True):
+        terminal.line(f"  {name}: {sentences.in_kind_of(side)}")
 
 
 def _one_sided(part: OneSided) -> str:
@@ -101,8 +106,8 @@ def _trace(side: RunSide) -> str:
     return "" if side.trace is None else f", by its trace {side.trace}"
 
 
-def _event(event: TracedEvent, others: Sequence[TracedEvent]) -> str:
+def _event(event: TracedEvent, other: str) -> str:
     time = sentences.seconds(event.time_ns)
-    values = sentences.not_in_text(event, others)
+    values = sentences.other_values(event, other)
     more = f" ({values})" if values else ""
-    return f"  {'+' if event.only_here else ' '} At {time} s {event.text}{more}"
+    return f"  {sentences.mark(event) or ' '} At {time} s {event.text}{more}"

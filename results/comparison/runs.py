@@ -73,7 +73,8 @@ class Differences:
     """In what runs differ: fields of the run, settings, what the bed read back, and checks.
 
     Digests of different versions cannot be compared, so only their versions are listed. Counters
-    and times, which a run's provenance keeps beside its settings, are not compared.
+    and times, which a run's provenance keeps beside its settings, are not compared. A run that did
+    not end ok has no value of much that is known at the end only; that is no difference.
     """
 
     run: Sequence[DifferingValue]
@@ -115,7 +116,7 @@ def compare(runs: Sequence[StoredRun]) -> RunComparison:
         Differences(
             _differing_fields(runs),
             differing([run.head.resolved for run in runs]),
-            differing([_settings(run.provenance) for run in runs]),
+            _known(runs, [_settings(run.provenance) for run in runs]),
             _differing_checks(runs),
         ),
     )
@@ -130,7 +131,19 @@ def _differing_fields(runs: Sequence[StoredRun]) -> list[DifferingValue]:
     names = columns.names(RunRow, columns.COMPARED)
     if len({run.row.digest_version for run in runs}) > 1:
         names.remove("digest")
-    return differing([{name: getattr(run.row, name) for name in names} for run in runs])
+    return _known(runs, [{name: getattr(run.row, name) for name in names} for run in runs])
+
+
+def _known(runs: Sequence[StoredRun], values: Sequence[Any]) -> list[DifferingValue]:
+    """Return what differs, by what is known: what a run that is not ok lacks is unknown."""
+    return [each for each in differing(values) if not _are_equal(runs, each.values)]
+
+
+def _are_equal(runs: Sequence[StoredRun], values: Sequence[object]) -> bool:
+    """Tell whether values are equal but for those that runs lack which are not ok."""
+    known = [value for run, value in zip(runs, values, strict=True)
+             if run.status == "ok" or value not in (None, {})]  # fmt: skip
+    return all(value == known[0] for value in known)
 
 
 def _window(runs: Sequence[StoredRun], window: str) -> list[MetricComparison]:
@@ -201,7 +214,11 @@ def _differing_checks(runs: Sequence[StoredRun]) -> list[DifferingCheck]:
     found = [{check.name: _check_document(check) for check in run.checks} for run in runs]
     unequal = [differing.path for differing in _unequal(found)]
     by_name = [{check.name: check for check in run.checks} for run in runs]
-    return [DifferingCheck(name, [checks.get(name) for checks in by_name]) for name in unequal]
+    return [
+        DifferingCheck(name, [checks.get(name) for checks in by_name])
+        for name in unequal
+        if not _are_equal(runs, [checks.get(name) for checks in found])
+    ]
 
 
 def differing(values: Sequence[Any]) -> list[DifferingValue]:

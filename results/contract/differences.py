@@ -24,6 +24,10 @@ class PartingEvent(ResponseModel):
         description="the values that are compared; sequence numbers are relative"
     )
     only_here: bool = Field(description="the other run has no equal event at that time")
+    other_values: dict[str, Any] | None = Field(
+        description="values of the other run's event at that time that is the same but for them; "
+        "null: it has none, or an equal one"
+    )
 
 
 class PartingRun(ResponseModel):
@@ -37,6 +41,10 @@ class PartingRun(ResponseModel):
         description="the first event that differs; null: the run has none like it at that time"
     )
     next: list[PartingEvent] = Field(description="the next ten events")
+    in_kind: PartingEvent | None = Field(
+        description="the first state after an ACK, loss, mark, retransmission or congestion state "
+        "after `event` that the other run has not at that time; null: it has none then"
+    )
 
 
 class RunDifference(Versioned):
@@ -56,3 +64,9 @@ class RunDifference(Versioned):
         description="end of the shorter run; null: they differ before, or are bit-identical"
     )
     runs: list[PartingRun]
+    in_kind_time_ns: int | None = Field(
+        description="when one run has an event `in_kind` first; null: not until `in_kind_until_ns`"
+    )
+    in_kind_until_ns: int | None = Field(
+        description="until when events were compared in kind; null: the runs do not part"
+    )

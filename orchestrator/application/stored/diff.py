@@ -103,12 +103,12 @@ def _found(
         if side.made is not None:
             side.trace = keep(side.made, settings).number
             side.made = None
-    told = pairs.parted(sides, found, equal)
     until_ns, end_ns = rest_ns
+    told = pairs.parted(sides, found, equal, until_ns)
     while until_ns < end_ns and any(len(side.following) < MOST_NEXT for side in told.sides):
         from_ns = until_ns
         until_ns = _look(sides, (from_ns, end_ns), settings, listener)
-        told = pairs.tell_more(sides, told, from_ns)
+        told = pairs.tell_more(sides, told, (from_ns, until_ns))
     return told
 
 

@@ -25,6 +25,8 @@ def document(difference: RunDifference) -> dict[str, Any]:
         equal=None if difference.equal is None else dict(difference.equal),
         equal_until_ns=difference.equal_until_ns,
         runs=[_run(side) for side in difference.sides],
+        in_kind_time_ns=difference.in_kind_time_ns,
+        in_kind_until_ns=difference.in_kind_until_ns,
     ).document()
 
 
@@ -40,6 +42,7 @@ def _run(side: RunSide) -> contract.PartingRun:
         trace=side.trace,
         event=None if side.there is None else _event(side.there),
         next=[_event(event) for event in side.following],
+        in_kind=None if side.in_kind is None else _event(side.in_kind),
     )
 
 

@@ -16,7 +16,9 @@ class RunSide:
 
     ``trace`` is the number of the stored trace that shows its events, None where there is none.
     ``there`` is the first event that is not the same in the other run. It is None where the run has
-    no such event at that time. ``following`` are the next events. ``end_ns`` is when the run ends.
+    no such event at that time. ``following`` are the next events. ``in_kind`` is the first event
+    after ``there`` that the other run has not in kind (``first_alone``). It is None where the run
+    has no such event when the other one has it. ``end_ns`` is when the run ends.
     """
 
     run_id: str
@@ -25,6 +27,7 @@ class RunSide:
     trace: int | None = None
     there: TracedEvent | None = None
     following: Sequence[TracedEvent] = ()
+    in_kind: TracedEvent | None = None
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,8 @@ class RunDifference:
     event is. Both are None where the runs are bit-identical, or where no traced event differs.
     ``equal`` counts by table the events before, which are the same in both.
     ``equal_until_ns`` is when the shorter run ends, where neither a traced event nor a sample
-    differs before.
+    differs before. ``in_kind_time_ns`` is when the runs differ in kind first, after they part. It
+    is None where they do not until ``in_kind_until_ns``. Both are None where the runs do not part.
     """
 
     sides: tuple[RunSide, RunSide]
@@ -47,6 +51,8 @@ class RunDifference:
     differing: Sequence[DifferingValue] = ()
     equal: Mapping[str, int] | None = None
     equal_until_ns: int | None = None
+    in_kind_time_ns: int | None = None
+    in_kind_until_ns: int | None = None
 
     @property
     def identical(self) -> bool:

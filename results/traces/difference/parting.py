@@ -49,7 +49,7 @@ def first_parting(one: Tables, other: Tables, before_ns: int) -> Parting | None:
 
 def _in_table(name: str, one: Rows, other: Rows, before_ns: int) -> Parting | None:
     """Return where a table differs first."""
-    index = _first_unequal(one, other)
+    index = first_unequal(one, other)
     times = [int(rows["time_ns"][index]) if index < len(rows) else before_ns
              for rows in (one, other)]  # fmt: skip
     time_ns = min(times)
@@ -59,7 +59,7 @@ def _in_table(name: str, one: Rows, other: Rows, before_ns: int) -> Parting | No
     return Parting(time_ns, name, (first, second))
 
 
-def _first_unequal(one: Rows, other: Rows) -> int:
+def first_unequal(one: Rows, other: Rows) -> int:
     """Return the first index at which rows differ; the shorter length where none does."""
     length = min(len(one), len(other))
     first = length
@@ -106,7 +106,7 @@ def following(own: Tables, other: Tables, parting: Parting, side: int, most: int
     for name in COMPARED:
         times = own[name]["time_ns"]
         start, later = np.searchsorted(times, [parting.time_ns, parting.time_ns + 1]).tolist()
-        start = max(start, min(_first_unequal(own[name], other[name]), later))
+        start = max(start, min(first_unequal(own[name], other[name]), later))
         if name == parting.table and parting.rows[side] == start:
             start += 1
         parts[name] = range(start, len(times))

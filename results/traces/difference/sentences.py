@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from orchestrator.windows import decimal_seconds
 from results.traces.difference.model import RunDifference, RunSide
 from results.traces.difference.traced_events import TracedEvent
@@ -52,20 +50,44 @@ def event_of(side: RunSide) -> str:
     return "no such event at that time" if side.there is None else side.there.text
 
 
-def not_in_text(event: TracedEvent, others: Sequence[TracedEvent]) -> str:
-    """Return the values in which an event differs from one of the other run with an equal text.
+MARKS = "~ is in both with other values, + is in this run only"
+"""What ``mark`` returns."""
 
-    ``others`` are what is told of the other run. It is empty where the text tells the difference.
-    """
-    like = (event.time_ns, event.table, event.text)
-    twin = next((each for each in others if (each.time_ns, each.table, each.text) == like), None)
-    if twin is None or not event.only_here:
+_MOST_VALUES = 4
+"""The most values that are told of an event that both runs have."""
+
+
+def mark(event: TracedEvent) -> str:
+    """Return the sign of an event that the other run does not have, or with other values."""
+    if not event.only_here:
         return ""
-    return ", ".join(
-        f"{name} {value_text(value)}"
-        for name, value in event.values.items()
-        if twin.values.get(name) != value
-    )
+    return "+" if event.other_values is None else "~"
+
+
+def other_values(event: TracedEvent, other: str) -> str:
+    """Return the values in which an event differs from that of the other run, which has a name."""
+    found = [
+        f"{name} {value_text(event.values.get(name))}, in {other} {value_text(value)}"
+        for name, value in (event.other_values or {}).items()
+    ]
+    more = [f"and {len(found) - _MOST_VALUES} values more"] if len(found) > _MOST_VALUES else []
+    return "; ".join([*found[:_MOST_VALUES], *more])
+
+
+def in_kind(difference: RunDifference) -> str:
+    """Return when runs that part differ in kind after that."""
+    if difference.in_kind_time_ns is None:
+        until = decimal_seconds(difference.in_kind_until_ns or 0)
+        return (
+            f"Until {until} s, no later state after an ACK, loss, mark, retransmission or recovery "
+            "is in one run only."
+        )
+    return f"At {seconds(difference.in_kind_time_ns)} s they differ in kind first after that"
+
+
+def in_kind_of(side: RunSide) -> str:
+    """Return what a run did where the runs differ in kind."""
+    return "no such event at that time" if side.in_kind is None else side.in_kind.text
 
 
 def value_text(value: object) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from orchestrator.protocol.kernel_modules import TRACES
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.trace import TABLES, Trace
 from orchestrator.units import listed
@@ -17,7 +18,7 @@ from results.comparison.runs import DifferingValue, differing
 from results.store.parts.traces import TraceHead
 from results.store.stored import StoredRun
 from results.traces.columns import channel_names
-from results.traces.difference import parting
+from results.traces.difference import in_kind, parting
 from results.traces.difference.comparable import COMPARED, Connections, Rows, comparable
 from results.traces.difference.model import RunDifference, RunSide
 from results.traces.difference.traced_events import Names, TracedEvent
@@ -71,18 +72,28 @@ class Side:
 
 def with_set_ups(difference: RunDifference, one: StoredRun, other: StoredRun) -> RunDifference:
     """Return a difference with that of the runs' set-ups."""
-    set_up = differing([_set_up(run) for run in (one, other)])
+    set_up = differing(_set_ups(one, other))
     return replace(difference, set_up=set_up, in_short=set_ups_in_short(one, other))
 
 
 def set_ups_in_short(one: StoredRun, other: StoredRun) -> list[DifferingValue | OneSided]:
     """Return in what set-ups differ, with one element for a part that one of them has alone."""
-    return in_short(_set_up(one), _set_up(other))
+    return in_short(*_set_ups(one, other))
 
 
-def _set_up(run: StoredRun) -> dict[str, object]:
-    """Return the set-up of a run: its scenario, kernel and modules."""
-    return {**run.head.resolved, "kernel": run.row.kernel, "modules": _modules(run)}
+def _set_ups(*runs: StoredRun) -> list[dict[str, object]]:
+    """Return the set-up of each run: its scenario, and kernel and modules if all ended ok.
+
+    A trace changes nothing of a run, so neither what is traced nor the module for it is part of it.
+    Of a run that did not end ok, kernel and modules are not known.
+    """
+    found: list[dict[str, object]] = [
+        {key: value for key, value in run.head.resolved.items() if key != "capture"} for run in runs
+    ]
+    if all(run.status == "ok" for run in runs):
+        for run, set_up in zip(runs, found, strict=True):
+            set_up.update(kernel=run.row.kernel, modules=_modules(run))
+    return found
 
 
 def _modules(run: StoredRun) -> object:
@@ -93,6 +104,7 @@ def _modules(run: StoredRun) -> object:
     return {
         name: module.get("sha256") if isinstance(module, dict) else module
         for name, module in modules.items()
+        if name != TRACES
     }
 
 
@@ -184,16 +196,50 @@ def without_parting(
     )
 
 
-def parted(sides: tuple[Side, Side], found: parting.Parting, equal: Counter[str]) -> RunDifference:
-    """Return what both runs did where they part, and next, as far as their tables have it."""
+def parted(
+    sides: tuple[Side, Side], found: parting.Parting, equal: Counter[str], until_ns: int
+) -> RunDifference:
+    """Return what both runs did where they part, and next, as far as their tables have it.
+
+    The tables have all until ``until_ns``.
+    """
     told = [_told_there(sides, found, number) for number in (0, 1)]
     kind = next(side.there.kind for side in told if side.there is not None)
-    return RunDifference(
+    difference = RunDifference(
         (told[0], told[1]),
         time_ns=found.time_ns,
         kind=kind,
         differing=_differing_values(told),
         equal=_by_table(equal),
+    )
+    return _with_kind(difference, sides, (found.time_ns, until_ns), found)
+
+
+def _with_kind(
+    found: RunDifference,
+    sides: tuple[Side, Side],
+    window_ns: tuple[int, int],
+    without: parting.Parting | None = None,
+) -> RunDifference:
+    """Return a difference with the first one in kind within a window, unless it has one."""
+    if found.in_kind_time_ns is not None:
+        return found
+    alone = in_kind.first_alone(sides[0].tables, sides[1].tables, *window_ns, without)
+    if alone is None:
+        return replace(found, in_kind_until_ns=window_ns[1])
+    one, other = (
+        side
+        if row is None
+        else replace(
+            side, in_kind=_events(sides[number], sides[1 - number], [(alone.table, row)])[0]
+        )
+        for number, (side, row) in enumerate(zip(found.sides, alone.rows, strict=True))
+    )
+    return replace(
+        found,
+        sides=(one, other),
+        in_kind_time_ns=alone.time_ns,
+        in_kind_until_ns=window_ns[1],
     )
 
 
@@ -209,10 +255,12 @@ def _told_there(sides: tuple[Side, Side], found: parting.Parting, number: int) -
     return replace(side.told(), there=there, following=_events(side, other, places))
 
 
-def tell_more(sides: tuple[Side, Side], found: RunDifference, from_ns: int) -> RunDifference:
-    """Return a difference with events from a time on, as far as some are missing."""
-    told = [_told_more(sides, found.sides[number], from_ns, number) for number in (0, 1)]
-    return replace(found, sides=(told[0], told[1]))
+def tell_more(
+    sides: tuple[Side, Side], found: RunDifference, window_ns: tuple[int, int]
+) -> RunDifference:
+    """Return a difference with events of a later window, as far as some are missing."""
+    told = [_told_more(sides, found.sides[number], window_ns[0], number) for number in (0, 1)]
+    return _with_kind(replace(found, sides=(told[0], told[1])), sides, window_ns)
 
 
 def _told_more(sides: tuple[Side, Side], told: RunSide, from_ns: int, number: int) -> RunSide:
@@ -224,7 +272,7 @@ def _told_more(sides: tuple[Side, Side], told: RunSide, from_ns: int, number: in
 def _events(side: Side, other: Side, places: Sequence[parting.Place]) -> list[TracedEvent]:
     names = side.names
     return [
-        names.traced(table, side.tables[table][row], other.tables[table]) for table, row in places
+        names.traced(table, side.tables[table], row, other.tables[table]) for table, row in places
     ]
 
 

@@ -68,7 +68,7 @@ def by_stored_traces(one: StoredRun, other: StoredRun) -> RunDifference | None:
     difference = (
         sides.without_parting(both, equal, sampled_ns)
         if found is None
-        else sides.parted(both, found, equal)
+        else sides.parted(both, found, equal, until_ns)
     )
     return sides.with_set_ups(difference, one, other)
 

@@ -11,6 +11,7 @@ import numpy as np
 from orchestrator.protocol.reports import trace_records as records
 from results.traces import names
 from results.traces.difference.comparable import COMPARED, TCP, Rows
+from results.traces.difference.in_kind import like
 from results.traces.own_variables import CLOCK, own_variables
 
 Kind = Literal["packet", "ack", "state"]
@@ -43,7 +44,9 @@ class TracedEvent:
     ``flow`` is None for a packet of none. ``place`` is a channel, or the end of a connection.
     ``what`` is the name of the step, of the event, or of the reason of a drop. ``values`` are those
     that are compared, by the names of their columns. ``only_here`` tells that the other run has no
-    event at that time with the same values.
+    event at that time with the same values. ``other_values`` are those in which the other run's
+    like event of that time differs (``results.traces.difference.in_kind``). It is None where there
+    is none, or an equal one.
     """
 
     time_ns: int
@@ -55,6 +58,7 @@ class TracedEvent:
     text: str
     values: dict[str, Any]
     only_here: bool
+    other_values: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -68,18 +72,32 @@ class Names:
     channels: Sequence[str]
     private: Mapping[int, bytes] = field(default_factory=dict)
 
-    def traced(self, table: str, row: Any, others: Rows) -> TracedEvent:
+    def traced(self, table: str, rows: Rows, at: int, others: Rows) -> TracedEvent:
         """Return a comparable row of a table as an event; ``others`` is the other run's table."""
+        row = rows[at]
         number = int(row["flow"])
         flow = self.flows[number] if number >= 0 else None
         place, what, text = _WORDS[table](self, flow, row)
-        values = _values(table, row, self.private.get(number, b""))
+        algorithm = self.private.get(number, b"")
+        values = _values(table, row, algorithm)
         time_ns = int(row["time_ns"])
         first, last = np.searchsorted(others["time_ns"], [time_ns, time_ns + 1]).tolist()
         only_here = not any(row == other for other in others[first:last])
+        other_values = None
+        if only_here:
+            earlier = rows[int(np.searchsorted(rows["time_ns"], time_ns)) : at]
+            twin = like(table, row, earlier, others[first:last])
+            if twin is not None:
+                other_values = _unequal(values, _values(table, twin, algorithm))
         return TracedEvent(
-            time_ns, _KINDS[table], table, flow, place, what, text, values, only_here
+            time_ns, _KINDS[table], table, flow, place, what, text, values, only_here, other_values
         )
+
+
+def _unequal(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the other run's values that are not equal."""
+    names = dict.fromkeys([*values, *others])
+    return {name: others.get(name) for name in names if values.get(name) != others.get(name)}
 
 
 def _values(table: str, row: Any, algorithm: bytes) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from orchestrator.recording.trace import Capture, Trace
 from results.store.store import Store
 from results.traces.difference.difference_document import document
 from results.traces.difference.model import RunDifference
-from results.traces.difference.sides import KINDS
+from results.traces.difference.sides import KINDS, set_ups_in_short
 from tests.support import traces
 from tests.support.run import SCENARIO, FakeRunner, fake, orchestrator, recording, run_ids
 
@@ -280,7 +280,8 @@ def test_a_stored_trace_of_nothing_that_a_run_has_is_damage(traced: Traced) -> N
 def test_the_document_is_the_contract(traced: Traced) -> None:
     said = document(ask())
     assert list(said) == ["schema", "identical", "set_up", "time_ns", "kind", "differs", "equal",
-                          "equal_until_ns", "runs"]  # fmt: skip
+                          "equal_until_ns", "runs", "in_kind_time_ns",
+                          "in_kind_until_ns"]  # fmt: skip
     assert said["set_up"] == [{"path": "seed", "values": [1, 2]}]
     assert said["differs"] == [{"path": "queue_packets", "values": [1, 2]}]
     one, other = said["runs"]
@@ -289,7 +290,46 @@ def test_the_document_is_the_contract(traced: Traced) -> None:
     assert {key: value for key, value in other["event"].items() if key != "values"} == {
         "time_ns": 1510 * MS, "kind": "packet", "table": "links", "flow": "one",
         "place": "bottleneck:forward", "what": "enqueued", "only_here": True,
+        "other_values": {"queue_packets": 1},
         "text": "the queue of bottleneck:forward took a packet of one (1448 bytes), and then held "
                 "2 packets",
     }  # fmt: skip
     assert other["event"]["values"]["queue_packets"] == 2
+    assert (said["in_kind_time_ns"], said["in_kind_until_ns"]) == (None, END_NS)
+    assert (one["in_kind"], other["in_kind"]) == (None, None)
+
+
+def test_the_first_difference_in_kind_is_told_too(traced: Traced) -> None:
+    """The queue holds one packet more for 300 ms, and then one run drops a packet."""
+    traced.rows[2] = packets(1005 * MS)
+    (dropped,) = (row for row in traced.rows[2] if row["time_ns"] == 1300 * MS)
+    dropped["step"] = records.REFUSED
+    for room in (10**6, 112):
+        traced.room = room
+        found = ask()
+        assert (found.time_ns, found.in_kind_time_ns) == (1010 * MS, 1300 * MS)
+        one, other = found.sides
+        assert one.in_kind is None
+        assert other.in_kind is not None
+        assert other.in_kind.what == "dropped on arrival"
+        assert {event.only_here for event in other.following} == {True}
+        assert {tuple(event.other_values or {}) for event in other.following} == {
+            ("queue_packets",)
+        }
+
+
+def test_traces_are_no_part_of_a_set_up(traced: Traced) -> None:
+    spec = traced.runner.asked[0][0].runs[0]
+    with Store(DB) as store:
+        plain = store.load(run_ids()[0])
+        head = replace(plain.head, resolved={**plain.head.resolved, "capture": {}})
+        other = store.begin(head)
+        store.finish(other, recording(spec, "faithful", "another digest"), 1.0)
+        captured = store.load(other)
+        sch_link = {"sch_link": {"sha256": "1"}}
+        plain.provenance["modules"] = sch_link
+        captured.provenance["modules"] = {**sch_link, "run_trace": {"sha256": "2"}}
+        assert set_ups_in_short(plain, captured) == []
+        captured.provenance["modules"] = {"sch_link": {"sha256": "3"}}
+        (differs,) = set_ups_in_short(plain, captured)
+    assert differs.path == "modules.sch_link"

@@ -73,6 +73,22 @@ def test_what_is_unknown_has_neither_difference_nor_ratio(store: Store) -> None:
     assert set(found["windows"]) == {"quiet", "late"}
 
 
+def test_what_a_failed_run_lacks_is_no_difference(store: Store) -> None:
+    ok, failed = run(store, with_goodput(0)), store.begin(head(seed=9))
+    store.fail(failed, "no")
+    ok.provenance["modules"] = {"sch_link": {"sha256": "ab"}}
+    assert ok.row.kernel is not None
+    assert ok.checks
+    for runs in ([ok, store.load(failed)], [store.load(failed), ok]):
+        found = compared(runs)["differs"]
+        assert [each["path"] for each in found["run"]] == ["seed", "status"]
+        assert (found["provenance"], found["checks"]) == ([], [])
+    other = run(store, with_goodput(0))
+    other.provenance["modules"] = {"sch_link": {"sha256": "cd"}}
+    (differs,) = compared([store.load(failed), ok, other])["differs"]["provenance"]
+    assert differs == {"path": "modules.sch_link.sha256", "values": [None, "ab", "cd"]}
+
+
 def test_flows_and_links_are_matched_by_name(store: Store) -> None:
     found = compared(
         [

@@ -10,7 +10,9 @@ import pytest
 
 from orchestrator.protocol.reports import trace_records as records
 from orchestrator.recording.trace import Capture, Trace
+from results.traces.difference import sentences
 from results.traces.difference.comparable import COMPARED, Connections, Rows, comparable
+from results.traces.difference.in_kind import Alone, first_alone
 from results.traces.difference.parting import Parting, first_parting, following, from_time
 from results.traces.difference.traced_events import Names
 from tests.support import traces
@@ -193,7 +195,7 @@ def said(table: str, **values: Any) -> str:
     """The text of a row of a table. Earlier packets have the first sequence numbers."""
     rows: dict[str, Any] = {"links": [link(1), link(2, channel=1, payload_bytes=0)]}
     made = tables(**{**rows, table: [*rows.get(table, []), values]})
-    return NAMES.traced(table, made[table][-1], made[table]).text
+    return NAMES.traced(table, made[table], -1, made[table]).text
 
 
 @pytest.mark.parametrize(
@@ -275,7 +277,7 @@ def test_own_variables_of_a_congestion_control_have_their_names() -> None:
     """Those of BBR: its estimate, its least RTT and two gains."""
     info = struct.pack("=QIII", 10**6, 2000, 739, 512).ljust(24, b"\0")
     made = tables(acks=[state(5, info_kind=16, info_bytes=20, info=info), state(6, info=info)])
-    known, unknown = (NAMES.traced("acks", row, made["acks"]).values for row in made["acks"])
+    known, unknown = (NAMES.traced("acks", made["acks"], at, made["acks"]).values for at in (0, 1))
     assert (known["estimate_bytes_per_s"], known["own_min_rtt_us"]) == (1e6, 2000.0)
     assert known["bbr_cwnd_gain"] == 2.0
     assert "info" not in known
@@ -292,14 +294,88 @@ def test_the_private_state_of_cubic_is_compared_but_for_its_clock(
 
     one, other = run(1), run(2)
     assert (first_parting(one, other, END_NS) is not None) == is_compared
-    values = Names(["mine"], [], {0: b"cubic"}).traced("acks", one["acks"][0], other["acks"]).values
+    values = Names(["mine"], [], {0: b"cubic"}).traced("acks", one["acks"], 0, other["acks"]).values
     assert values["cubic_last_max_cwnd_segments"] == (1 if member == 1 else 7)
     assert "cubic_last_time_jiffies" not in values
 
 
+def test_an_event_that_differs_in_a_value_is_no_event_of_one_run() -> None:
+    twice = [link(5, queue_packets=1), link(5, queue_packets=1)]
+    one = tables(links=[*twice, link(6, ecn=1), link(6, seq=1448), link(7)])
+    other = tables(links=[*twice, link(6), link(6, seq=2896), link(7, records.REFUSED)])
+    other["links"]["queue_packets"][1] = 2
+    told = [NAMES.traced("links", one["links"], at, other["links"]) for at in range(5)]
+    assert [each.other_values for each in told] == [None, None, {"ecn": 0}, None, None]
+    assert "".join(sentences.mark(each) or "=" for each in told) == "==~++"
+    back = [NAMES.traced("links", other["links"], at, one["links"]) for at in range(5)]
+    assert [each.other_values for each in back[:3]] == [None, {"queue_packets": 1}, {"ecn": 1}]
+    assert sentences.other_values(back[1], "a") == "queue_packets 2, in a 1"
+    assert sentences.other_values(back[0], "a") == ""
+
+
+def test_of_many_values_some_are_told() -> None:
+    values = dict.fromkeys(("ecn", "queue_packets", "queue_bytes", "frame_bytes", "sojourn_ns"), 1)
+    one, other = tables(links=[link(5)]), tables(links=[link(5, **values)])
+    said = sentences.other_values(NAMES.traced("links", one["links"], 0, other["links"]), "b")
+    assert said.count(" 0, in b 1") == 4
+    assert said.endswith("; and 1 values more")
+
+
+KINDS: dict[str, Any] = {
+    "a drop": ("links", link(8, records.REFUSED)),
+    "a mark": ("links", link(8, records.MARKED)),
+    "a retransmission": ("events", event(8, records.RETRANSMIT, seq=0, end_seq=9)),
+    "a recovery": ("events", event(8, records.CA_STATE, value=3)),
+    "a state": ("acks", state(8)),
+    "a drop of a host": ("drops", {"time_ns": 8, "name": b"TCP_OFOMERGE"}),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_one_run_has_alone_is_a_difference_in_kind(kind: str) -> None:
+    table, row = KINDS[kind]
+    one = tables(links=[link(5, queue_packets=1)])
+    rows: dict[str, Any] = {"links": [link(5)]}
+    rows[table] = [*rows.get(table, []), row]
+    other = tables(**rows)
+    parting = first_parting(one, other, END_NS)
+    assert parting == Parting(5, "links", (0, 0))
+    at = len(rows[table]) - 1
+    assert first_alone(one, other, 5, END_NS, parting) == Alone(8, table, (None, at))
+    assert first_alone(other, one, 5, END_NS, parting) == Alone(8, table, (at, None))
+    assert first_alone(one, other, 5, 8, parting) is None
+    assert first_alone(one, other, 9, END_NS) is None
+
+
+def test_other_values_other_steps_and_another_order_are_no_difference_in_kind() -> None:
+    pair = [state(6, ack_seq=1448, srtt_us=9), state(6, ack_seq=2896)]
+    one = tables(
+        links=[link(5), link(7, records.BEGUN)], acks=[*pair, state(9, cwnd_segments=4)],
+        events=[event(6, records.CA_STATE, value=3, cwnd_segments=4), event(7, value=1)],
+    )  # fmt: skip
+    other = tables(links=[link(5, ecn=1)], acks=[*pair[::-1], state(9, cwnd_segments=5)],
+                   events=[event(6, records.CA_STATE, value=3)])  # fmt: skip
+    assert first_alone(one, other, 0, END_NS) is None
+
+
+def test_both_runs_can_have_an_event_of_their_own_at_one_time() -> None:
+    one, other = (
+        tables(acks=[state(6, ack_seq=9), state(6, ack_seq=seq), state(7)]) for seq in (1448, 9)
+    )
+    assert first_alone(one, other, 0, END_NS) == Alone(6, "acks", (1, 1))
+
+
+def test_where_the_runs_part_is_not_told_again() -> None:
+    one = tables(links=[link(5, records.REFUSED)], acks=[state(5)])
+    other = tables(links=[link(5)])
+    parting = first_parting(one, other, END_NS)
+    assert parting == Parting(5, "links", (0, 0))
+    assert first_alone(one, other, 5, END_NS, parting) == Alone(5, "acks", (0, None))
+
+
 def test_an_event_tells_whether_the_other_run_has_it() -> None:
     one, other = tables(links=[link(5), link(6)]), tables(links=[link(5), link(6, ecn=1)])
-    told = [NAMES.traced("links", row, other["links"]) for row in one["links"]]
+    told = [NAMES.traced("links", one["links"], at, other["links"]) for at in (0, 1)]
     assert [each.only_here for each in told] == [False, True]
     assert (told[0].kind, told[0].place, told[0].what, told[0].flow) == (
         "packet", "core:forward", "enqueued", "mine"

@@ -26,6 +26,13 @@ def resolved(limit: str, **more: Any) -> dict[str, Any]:
     return {"topology": {"bottleneck": {"queue": {"limit": limit}}}, **more}
 
 
+def later() -> Trace:
+    """The trace ``taken``, in which each later ACK comes 1 ms later."""
+    made = taken()
+    made.tables["acks"]["time_ns"][1:] += 1_000_000
+    return made
+
+
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
     """A run, one whose queue has more room, and others that differ from the first."""
@@ -42,6 +49,7 @@ def stored(tmp_path_factory: pytest.TempPathFactory) -> Stored:
             # It ends before the runs part, and after that.
             "short": traced_run(store, part_of(taken(), 0, 2_500_000), digest="d5"),
             "long": traced_run(store, part_of(taken(), 0, 5_000_000), digest="d6"),
+            "recovers later": traced_run(store, later(), digest="dc"),
             "few": traced_run(
                 store, Trace(Capture(0, 10**10, taken().capture.kinds, flows=("a",))), digest="d7"
             ),
@@ -128,9 +136,21 @@ def test_the_next_events_are_those_of_the_command(client: FlaskClient, stored: S
         for event in run["next"]:
             assert html.escape(event["text"], quote=False) in shown.replace("&#39;", "'")
     # The text of a packet that leaves the queue does not say how many are left.
-    assert 'had waited 0.000 ms <span class="dim">queue_packets 99</span>' in text
-    assert 'had waited 0.000 ms <span class="dim">queue_packets 100</span>' in text
+    assert 'had waited 0.000 ms <span class="dim">queue_packets 99, in b 100</span>' in text
+    assert 'had waited 0.000 ms <span class="dim">queue_packets 100, in a 99</span>' in text
+    assert "<td>~</td>" in text
+    assert "<td>+</td>" not in text
     assert text.count("The stored traces show no more.") == 2
+
+
+def test_the_first_difference_in_kind_is_shown(client: FlaskClient, stored: Stored) -> None:
+    text = page(client, stored, "told", "taken")
+    assert "Until 10 s, no later state after an ACK, loss, mark" in text
+    text = page(client, stored, "told", "recovers later")
+    assert "At 0.007000000 s they differ in kind first after that." in text
+    ack, later = rows(text, "kind")
+    assert ack[:1] + later == ["a", "b", "no such event at that time"]
+    assert "after an ACK" in ack[1]
 
 
 def test_runs_without_a_difference(client: FlaskClient, stored: Stored) -> None:
@@ -226,7 +246,8 @@ def test_the_answer_is_the_document_of_the_command(stored: Stored, client: Flask
     said = client.get("/api" + address(stored, "told", "taken")).json
     assert said is not None
     assert list(said) == ["schema", "identical", "set_up", "time_ns", "kind", "differs", "equal",
-                          "equal_until_ns", "runs"]  # fmt: skip
+                          "equal_until_ns", "runs", "in_kind_time_ns",
+                          "in_kind_until_ns"]  # fmt: skip
     assert said["set_up"][0] == {
         "path": "topology.bottleneck.queue.limit", "values": ["100p", "101p"],
     }  # fmt: skip
