@@ -21,6 +21,9 @@ Synonyms = Mapping[str, tuple[str, ...]]
 NONE: Synonyms = MappingProxyType({})
 MOST_NAMED = 4
 """The most alternatives that a message names."""
+NEAR = 0.8
+"""How like a word a suggestion must be at least where all valid words are alike, as ``cutoff``."""
+_LIKE = 0.6
 _MOST_COMPARED = 1000
 """The most valid words that a word is compared with."""
 
@@ -150,9 +153,14 @@ def at_most(words: int) -> Iterator[None]:
         _left.reset(token)
 
 
-def suggest(word: str, valid: Iterable[str], synonyms: Synonyms = NONE) -> str:
-    """Return `` (did you mean `x`?)`` when one of the valid words may be meant, else nothing."""
-    meant = closest(word, valid, synonyms)
+def suggest(
+    word: str, valid: Iterable[str], synonyms: Synonyms = NONE, cutoff: float = _LIKE
+) -> str:
+    """Return `` (did you mean `x`?)`` when one of the valid words may be meant, else nothing.
+
+    ``cutoff`` is how like the word a valid one must be, by the ratio of ``difflib``.
+    """
+    meant = closest(word, valid, synonyms, cutoff)
     return "" if meant is None else did_you_mean([meant])
 
 
@@ -169,8 +177,13 @@ def did_you_mean(words: Sequence[str]) -> str:
     return f" (did you mean {' or '.join(quoted)}{rest}?)"
 
 
-def closest(word: str, valid: Iterable[str], synonyms: Synonyms = NONE) -> str | None:
-    """Return the valid word, or the path that begins with one, that may be meant, else None."""
+def closest(
+    word: str, valid: Iterable[str], synonyms: Synonyms = NONE, cutoff: float = _LIKE
+) -> str | None:
+    """Return the valid word, or the path that begins with one, that may be meant, else None.
+
+    ``cutoff`` is that of ``suggest``.
+    """
     left = _left.get()
     if left is not None:
         _left.set(left - 1)
@@ -185,7 +198,7 @@ def closest(word: str, valid: Iterable[str], synonyms: Synonyms = NONE) -> str |
             if synonym.partition(".")[0] in names:
                 return synonym
     folded = {name.casefold(): name for name in reversed(names)}
-    close = difflib.get_close_matches(word[:100].casefold(), list(folded), n=1, cutoff=0.6)
+    close = difflib.get_close_matches(word[:100].casefold(), list(folded), n=1, cutoff=cutoff)
     return folded[close[0]] if close else None
 
 

@@ -21,11 +21,11 @@ from orchestrator.protocol.reports.trace_records import (
     DEFAULT_LIMIT_BYTES,
     LEAST_LIMIT_BYTES,
     MOST_LIMIT_BYTES,
-    MOST_SNAP_BYTES,
     SNAP_BYTES,
     WANTED,
 )
 from orchestrator.recording.trace import Capture
+from orchestrator.scenario.capture import parse_snap
 from orchestrator.units import UnitError, listed, parse_size
 from orchestrator.windows import window_text
 from results.wording import quantities
@@ -81,10 +81,10 @@ _ROWS = {
 )
 @click.option(
     "--snap",
-    type=click.IntRange(0, MOST_SNAP_BYTES),
-    default=SNAP_BYTES,
+    metavar="SIZE",
+    default=f"{SNAP_BYTES}B",
     show_default=True,
-    help="Bytes that are kept of each frame.",
+    help="What is kept of each frame, such as 9000B. A plain number is bytes.",
 )
 @shared.database
 @shared.as_json
@@ -98,7 +98,7 @@ def command(
     links: tuple[str, ...],
     kinds: str,
     limit: str,
-    snap: int,
+    snap: str,
     db: Path,
     as_json: bool,
     timeout: str | None,
@@ -120,7 +120,7 @@ def command(
     orchestrator zoom last --window 0s..60s --trace tcp,queue --link bottleneck
     """
     capture = Capture(
-        *window_ns("--window", window), _kinds(kinds), _limit(limit), snap, flows, links
+        *window_ns("--window", window), _kinds(kinds), _limit(limit), _snap(snap), flows, links
     )
     settings = RunSettings(
         db,
@@ -162,6 +162,15 @@ def _kinds(text: str) -> frozenset[str]:
     names = [name.strip() for name in text.split(",")]
     require_kinds(names)
     return frozenset(names)
+
+
+def _snap(text: str) -> int:
+    if text == "0":  # nothing is kept of frames but their lengths and times
+        return 0
+    try:
+        return parse_snap(text)
+    except ValueError as error:
+        raise UsageError(f"--snap {text}: {error}") from None
 
 
 def _limit(text: str) -> int:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
+from pydantic import Field, PlainSerializer, PlainValidator, WithJsonSchema
 
-from orchestrator.kinds.fields import Size, Strict
+from orchestrator.kinds.fields import Strict
 from orchestrator.protocol.reports.trace_records import (
     CLOSEST,
     DEFAULT_LIMIT_BYTES,
@@ -54,10 +54,11 @@ TraceWindow = Annotated[
 """Begin and end in nanoseconds since the start of traffic."""
 
 
-def _limit(limit_bytes: int) -> int:
+def _limit(value: object) -> int:
+    limit_bytes = parse_size(value)
     if not LEAST_LIMIT_BYTES <= limit_bytes <= MOST_LIMIT_BYTES:
         least, most = _format_limit(LEAST_LIMIT_BYTES), _format_limit(MOST_LIMIT_BYTES)
-        raise ValueError(f"must be {least} to {most}, not {shown(_format_limit(limit_bytes))}")
+        raise ValueError(f"must be {least} to {most}, not {shown(value)}")
     return limit_bytes
 
 
@@ -66,17 +67,23 @@ def _format_limit(limit_bytes: int) -> str:
     return format_size(limit_bytes) if rest else f"{whole}MiB"
 
 
-def _snap(snap_bytes: int) -> int:
+def parse_snap(value: object) -> int:
+    """Return bytes of a size such as ``116B``, or of a number of bytes, of at most a whole frame.
+
+    Raises:
+        ValueError: it is none.
+    """
+    number = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    is_plain = isinstance(number, str) and number.isascii() and number.isdecimal()
+    snap_bytes = parse_size(f"{number}B" if is_plain else value)
     if snap_bytes > MOST_SNAP_BYTES:
-        raise ValueError(
-            f"must be at most {MOST_SNAP_BYTES}B, not {shown(format_size(snap_bytes))}"
-        )
+        raise ValueError(f"must be at most {MOST_SNAP_BYTES}B, not {shown(value)}")
     return snap_bytes
 
 
 TraceLimit = Annotated[
     int,
-    PlainValidator(lambda value: _limit(parse_size(value))),
+    PlainValidator(_limit),
     PlainSerializer(_format_limit, when_used="json"),
     WithJsonSchema(
         {
@@ -88,7 +95,21 @@ TraceLimit = Annotated[
 ]
 """Bytes of the records of a trace."""
 
-Snap = Annotated[Size, AfterValidator(_snap)]
+Snap = Annotated[
+    int,
+    PlainValidator(parse_snap),
+    PlainSerializer(format_size, when_used="json"),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": f"^{NUMBER_PATTERN}({'|'.join(SIZE_UNITS)})?$"},
+                {"type": "integer", "minimum": 1, "maximum": MOST_SNAP_BYTES},
+            ],
+            "examples": ["116B", 116],
+        }
+    ),
+]
+"""Bytes that are kept of a frame."""
 
 
 class Capture(Strict):
@@ -114,7 +135,8 @@ class Capture(Strict):
         "all when there are none",
     )
     snap: Snap = Field(
-        default=SNAP_BYTES, description=f"kept of each frame; {MOST_SNAP_BYTES}B at most"
+        default=SNAP_BYTES,
+        description=f"kept of each frame; {MOST_SNAP_BYTES}B at most. A number is bytes",
     )
     limit: TraceLimit = Field(
         default=DEFAULT_LIMIT_BYTES,

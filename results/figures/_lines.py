@@ -10,11 +10,11 @@ import numpy.typing as npt
 
 from orchestrator.errors import UsageError
 from orchestrator.recording.model import RECEIVER, SENDER
-from orchestrator.suggestions import suggest
+from orchestrator.suggestions import NEAR, suggest
 from results.figures import _run
 from results.figures._canvas import line, require_distinct
 from results.figures._panels import PANELS, PanelText, SampleColumn, column, with_unit
-from results.figures._run import TimeSeries
+from results.figures._run import BY_FLOW, TimeSeries
 from results.figures._style import LINES, PlotStyle
 from results.metrics.base import channel, running
 from results.metrics.estimate import ESTIMATES
@@ -216,7 +216,8 @@ class RunLines:
             there = [*known.names, *(name.rpartition(":")[2] for name in known.names)]
             raise UsageError(
                 f"panel {written}: run {self.run.id} has no counter {wanted} that grew"
-                f"{suggest(wanted, there)}; `orchestrator export` writes all that it has"
+                f"{suggest(wanted, there, cutoff=NEAR)}; "
+                "`orchestrator export` writes all that it has"
             )
         ends = [host for flow in self.flows for host in _ends_of(self.run, flow)]
         places = dict.fromkeys(known.place_of[host] for host in ends if host in known.place_of)
@@ -225,7 +226,7 @@ class RunLines:
             for place in places
             if (series := self.run.counter_growth(place, counter)) is not None
         ]
-        require_distinct([name for name, _series in grown], by="by flow")
+        require_distinct([name for name, _series in grown], by=BY_FLOW)
         first = len(self.flows) if len(self.flows) + len(grown) <= len(LINES) else 0
         return [
             (name, line(first + number), _steps(times_ns / 1e9, values, self.run.duration_s))

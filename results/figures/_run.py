@@ -37,6 +37,10 @@ MOST_EVENTS = 40
 """Most events that are marked. More marks would cover the lines."""
 
 
+BY_FLOW = "by `flow`, which is --flow of `orchestrator plot`"
+"""How a user keeps fewer flows, for messages."""
+
+
 class RunFigure(FigureSpec):
     """A figure of one run: that of an id, or of an experiment's only variant."""
 
@@ -90,7 +94,7 @@ class RunFigure(FigureSpec):
         """
         chosen = self.all_flows(run)
         names = [run.flows[index].name for index in chosen]
-        require_distinct(names, by="by `flow`, which is --flow of `orchestrator plot`")
+        require_distinct(names, by=BY_FLOW)
         return chosen
 
     def all_flows(self, run: StoredRun) -> list[int]:

@@ -10,7 +10,7 @@ from orchestrator.errors import UsageError
 from results.figures import _labels
 from results.figures._canvas import Canvas
 from results.figures._frame import set_scale
-from results.figures._run import MOST_POINTS, RunFigure
+from results.figures._run import BY_FLOW, MOST_POINTS, RunFigure
 from results.figures._style import LINES
 from results.figures._traced import Traced, traced
 from results.traces.choice import TraceNeed
@@ -54,7 +54,7 @@ def draw_segments(figure: RunFigure, number: int | None, canvas: Canvas, study: 
     if len(tcp) != 1:
         names = ", ".join(run.flows[flow].name for flow in tcp[:10])
         raise UsageError(
-            f"segments are of one flow of TCP: choose one of {names} by flow"
+            f"segments are of one flow of TCP: choose one of {names} {BY_FLOW}"
             if tcp
             else "segments are of a flow of TCP, and there is none"
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from pydantic import Field
 
 from orchestrator.errors import UsageError
+from orchestrator.protocol.reports.trace_records import WANTED
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.trace import Capture, Trace
 from results.figures._run import RunFigure
@@ -62,6 +63,11 @@ def traced(
     run = figure.run(study)
     if figure.model_fields_set & {"from_", "to"}:
         from_s, to_s = figure.span_s(run)
+        if figure.to is not None and figure.to > run.duration_s:
+            raise UsageError(
+                f"to: the figure ends at {figure.to:g} s, after run {run.id}, which ends at "
+                f"{run.duration_s:g} s"
+            )
         need = replace(need, window_ns=(nanoseconds(from_s), nanoseconds(to_s)))
     if study.is_planned:
         _require_capture(figure, cast("PlannedRun", run).variant.capture, number, need)
@@ -89,6 +95,13 @@ def _require_capture(
     if number not in (None, 1):
         raise UsageError(f"trace: a new run has only trace 1, that of `capture`; {fix}")
     if lack := need.lacks(TraceHead(1, "", capture, None, {}, 0)):
+        kinds = {*capture.kinds, *need.kinds}
+        if not kinds.intersection(need.one_of):
+            kinds |= {*need.one_of[:1]}
+        change = "change `capture`"
+        if kinds > capture.kinds:
+            listed = ", ".join(kind for kind in WANTED if kind in kinds)
+            change = f"give `capture: {{trace: [{listed}]}}`, with its other keys as they are"
         raise UsageError(
-            f"the trace that `capture` makes does not show it: {lack}; change `capture`, or {fix}"
+            f"the trace that `capture` makes does not show it: {lack}; {change}, or {fix}"
         )

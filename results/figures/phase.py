@@ -11,7 +11,7 @@ from orchestrator.errors import UsageError
 from results.figures import _run
 from results.figures._canvas import Canvas, line
 from results.figures._frame import set_scale
-from results.figures._run import RunFigure
+from results.figures._run import BY_FLOW, RunFigure
 
 if TYPE_CHECKING:
     from results.figures._study import Study
@@ -45,7 +45,7 @@ class PhaseFigure(RunFigure):
             names = ", ".join(run.flows[flow].name for flow in flows) or "none"
             raise UsageError(
                 f"a phase plot is of two flows of TCP, not of {len(flows)} ({names}): "
-                "name two by flow"
+                f"name two {BY_FLOW}"
             )
         first, second = (_run.sender(run, flow, "snd_cwnd_segments") for flow in flows)
         common, at_first, at_second = np.intersect1d(

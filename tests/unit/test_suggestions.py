@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from orchestrator.suggestions import CONTROLS, KEYS, KINDS, closest, did_you_mean, means, suggest
+from orchestrator.suggestions import (
+    CONTROLS,
+    KEYS,
+    KINDS,
+    NEAR,
+    closest,
+    did_you_mean,
+    means,
+    suggest,
+)
 
 LINK = ("delay", "loss", "policer", "rate", "queue")
 
@@ -30,6 +39,14 @@ LINK = ("delay", "loss", "policer", "rate", "queue")
 )
 def test_a_word_is_meant_by_spelling_or_by_other_tools(word: str, meant: str | None) -> None:
     assert closest(word, LINK, KEYS) == meant
+
+
+def test_of_words_that_are_all_alike_only_near_ones_are_suggested() -> None:
+    counters = ("TCPOFODrop", "TCPTimeouts", "TCPLossProbes")
+    assert suggest("TCPFooBar", counters) == " (did you mean `TCPOFODrop`?)"
+    assert suggest("TCPFooBar", counters, cutoff=NEAR) == ""
+    assert suggest("TCPTimeout", counters, cutoff=NEAR) == " (did you mean `TCPTimeouts`?)"
+    assert suggest("LossProbes", counters, cutoff=NEAR) == " (did you mean `TCPLossProbes`?)"
 
 
 def test_a_synonym_counts_only_where_its_word_is_valid() -> None:

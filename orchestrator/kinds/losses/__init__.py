@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
+
+from pydantic import model_validator
 
 from orchestrator.intervals import Interval, binomial
-from orchestrator.kinds.fields import Directional, Strict
+from orchestrator.kinds.fields import Directional, Strict, located
 from orchestrator.kinds.registry import Kinds
 from orchestrator.protocol.links.chosen import ChosenPackets
 from orchestrator.protocol.links.netem import (
@@ -100,3 +102,23 @@ AnyLoss = Annotated[LossSpec, LOSSES]
 
 class LossBothWays(Directional[AnyLoss]):
     """The loss of each direction."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _both(cls, data: Any) -> Any:
+        """Require both directions: no loss is a loss of 0%, and not nothing."""
+        directions = ("forward", "reverse")
+        if isinstance(data, dict) and any(direction in data for direction in directions):
+            missing = [
+                ((each,), f"`{each}` is missing: write `{each}: 0%` where nothing is lost")
+                for each in directions
+                if each not in data
+            ]
+            empty = [
+                ((each,), "must be a loss: write `0%` where nothing is lost")
+                for each in directions
+                if each in data and data[each] is None
+            ]
+            if missing or empty:
+                raise located([*missing, *empty])
+        return data

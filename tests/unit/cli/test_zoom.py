@@ -68,6 +68,16 @@ def test_the_usual_trace_has_all_kinds_within_256_mib(fake: FakeRunner, stored: 
     assert (capture.limit_bytes, capture.snap_bytes) == (256 * 2**20, 116)
 
 
+@pytest.mark.parametrize("written", ["9000", "9000B", "9kB"])
+def test_a_snap_is_bytes_with_and_without_a_unit(
+    fake: FakeRunner, stored: str, written: str
+) -> None:
+    assert orchestrator("zoom", "last", *WINDOW, "--snap", written).exit_code == 0
+    capture = fake.asked[1][0].runs[0].capture
+    assert capture is not None
+    assert capture.snap_bytes == 9000
+
+
 def test_json_is_the_contract(fake: FakeRunner, stored: str) -> None:
     done = orchestrator("zoom", "last", *WINDOW, "--json")
     assert done.exit_code == 0
@@ -116,7 +126,9 @@ def test_json_is_the_contract(fake: FakeRunner, stored: str) -> None:
         ([*WINDOW, "--limit", "1GiB"], "--limit 1GiB: 1 MiB to 900 MiB is valid"),
         ([*WINDOW, "--limit", "much"], "--limit much: `much` is not a size"),
         ([*WINDOW, "--limit", "256 MiB"], "write the unit without a space: `256MiB`"),
-        ([*WINDOW, "--snap", "9217"], "9217 is not in the range 0<=x<=9216"),
+        ([*WINDOW, "--snap", "9217"], "--snap 9217: must be at most 9216B, not `9217`"),
+        ([*WINDOW, "--snap", "9.3kB"], "--snap 9.3kB: must be at most 9216B, not `9.3kB`"),
+        ([*WINDOW, "--snap", "much"], "--snap much: `much` is not a size"),
         ([*WINDOW, "--flow", "two"], "--flow two: the run has no such flow"),
         ([*WINDOW, "--link", "core"], "--link core: the run has no such link"),
         ([*WINDOW, "--timeout", "0s"], "--timeout"),

@@ -95,8 +95,13 @@ def test_the_kinds_are_those_of_the_kernel() -> None:
         ("links", "[bottleneck:back]", 11, "each also as LINK:forward and LINK:reverse"),
         ("snap", "37B", 9, "give 38B or more, or leave out `flows`"),
         ("snap", "10kB", 9, "must be at most 9216B, not `10kB`"),
-        ("snap", "116", 9, "a size needs a unit"),
+        ("snap", "9300", 9, "must be at most 9216B, not `9300`"),
+        ("snap", "0.1MB", 9, "must be at most 9216B, not `0.1MB`"),
+        ("snap", "0", 9, "a size must be above zero"),
+        ("snap", "1.5", 9, "a size needs a unit"),
+        ("snap", "true", 9, "not"),
         ("limit", "1kB", 10, "must be 1MiB to 900MiB, not `1kB`"),
+        ("limit", "100GiB", 10, "must be 1MiB to 900MiB, not `100GiB`"),
         ("limit", "1GB", 10, "must be 1MiB to 900MiB, not `1GB`"),
     ],
 )
@@ -114,6 +119,13 @@ def test_what_is_wrong_is_said_at_its_place(
 def test_a_short_snap_is_no_fault_where_no_flow_is_selected(file: Path) -> None:
     assert planned(file, "capture.snap=1B", "capture.flows=[]").capture is not None
     assert planned(file, "capture.snap=1B", "capture.trace=[acks]").capture is not None
+
+
+@pytest.mark.parametrize("written", ["60", "60B", "'60'", "0.06kB"])
+def test_a_snap_without_a_unit_is_bytes(file: Path, written: str) -> None:
+    capture = planned(file, f"capture.snap={written}").capture
+    assert capture is not None
+    assert capture.snap_bytes == 60
 
 
 def test_it_makes_no_other_experiment_and_no_other_variant(file: Path) -> None:

@@ -230,6 +230,18 @@ ONE_FAULT: list[tuple[Edit, int, int, str]] = [
     ),
     # directions and losses
     (("rate: 10mbit", "rate: {forward: 10mbit}"), 10, 22, "`reverse` is missing"),
+    (
+        ("delay: 10ms", "delay: 10ms, loss: {forward: {kind: list, packets: [1]}}"),
+        10,
+        49,
+        "`reverse` is missing: write `reverse: 0%` where nothing is lost",
+    ),
+    (
+        ("delay: 10ms", "delay: 10ms, loss: {forward: 1%, reverse: null}"),
+        10,
+        72,
+        "must be a loss: write `0%` where nothing is lost",
+    ),
     (("rate: 10mbit", "rate: {forward: 9ms, reverse: 1mbit}"), 10, 32, "not of rate"),
     (
         ("rate: 10mbit", "rate: {forward: 1mbit, reverse: 1mbit, back: 1mbit}"),

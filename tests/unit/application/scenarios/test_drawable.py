@@ -109,8 +109,20 @@ def test_a_capture_gives_figures_of_its_trace() -> None:
     done = orchestrator("validate", "figures.yaml", "--set", "capture={}")
     assert (done.exit_code, done.stderr) == (0, "")
     for capture, figure, message in (
-        ("{trace: [acks, queue]}", f"kind: events, {ONE}", "it has no tcp; change `capture`, or"),
-        ("{window: 0s..1s}", f"kind: queue, {ONE}, from: 0.5s", "it is of 0s..1s"),
+        (
+            "{trace: [acks, queue]}",
+            f"kind: events, {ONE}",
+            "it has no tcp; give "
+            "`capture: {trace: [acks, queue, tcp]}`, with its other keys as they are, or leave",
+        ),
+        ("{trace: [packets]}", f"kind: queue, {ONE}", "`capture: {trace: [packets, queue]}`"),
+        ("{trace: [tcp]}", f"kind: events, {ONE}", "`capture: {trace: [acks, tcp, drops]}`"),
+        ("{}", f"kind: queue, {ONE}, to: 4s", "to: the figure ends at 4 s, after run"),
+        (
+            "{window: 0s..1s}",
+            f"kind: queue, {ONE}, from: 0.5s",
+            "it is of 0s..1s; change `capture`, or",
+        ),
         ("{flows: [bbr]}", f"kind: {traced[2]}, {ONE}", "it has only the flows bbr"),
         ("{links: ['a_src0']}", f"kind: queue, {ONE}", "it has only the links a_src0"),
         ("{}", f"kind: queue, {ONE}, trace: 2", "a new run has only trace 1, that of `capture`"),

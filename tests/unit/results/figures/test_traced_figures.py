@@ -141,6 +141,16 @@ def test_without_a_trace_there_is_the_command_to_copy(store: Store, kind: str) -
     assert str(refused.value).endswith(f"\n  fix: make one: {command}")
 
 
+@pytest.mark.parametrize("kind", KEYS)
+def test_an_end_after_the_run_is_refused(store: Store, kind: str) -> None:
+    run_id = traced_run(store, told())
+    with pytest.raises(UsageError) as refused:
+        drawn(store, kind, **KEYS[kind], **{"from": "1s", "to": "11s"})
+    assert str(refused.value) == (
+        f"to: the figure ends at 11 s, after run {run_id}, which ends at 10 s"
+    )
+
+
 def test_a_trace_of_other_flows_shows_no_queue(store: Store) -> None:
     traced_run(store, Trace(Capture(0, 10**9, frozenset({"queue"}), flows=("a",))))
     with pytest.raises(UsageError, match="trace 1: it has only the flows a"):
@@ -149,7 +159,7 @@ def test_a_trace_of_other_flows_shows_no_queue(store: Store) -> None:
 
 def test_segments_are_of_one_flow(store: Store) -> None:
     traced_run(store, told())
-    with pytest.raises(UsageError, match="choose one of a, b by flow"):
+    with pytest.raises(UsageError, match="choose one of a, b by `flow`, which is --flow of"):
         drawn(store, "sequence", segments=True)
     with pytest.raises(UsageError, match="no ACK came to b"):
         drawn(store, "sequence", trace=1, flow="b")

@@ -98,6 +98,30 @@ def test_what_lasts_longer_than_the_gap_between_moments_says_until_when(said: An
     assert (short.until_ns, "until" in short.text) == (11 * MS, False)
 
 
+@pytest.mark.parametrize(
+    ("reason", "to_sink", "where"),
+    [
+        ("TCP_INVALID_SYN", 1, "at {sink}"),
+        ("NO_SOCKET", 0, "at {source}"),
+        ("NOT_SPECIFIED", 1, "on the way to {sink}"),
+        ("{0}", 0, "on the way to {source}"),
+    ],
+)
+def test_a_drop_of_the_kernel_has_its_host_and_reason(
+    said: Any, tmp_path: Path, reason: str, to_sink: int, where: str
+) -> None:
+    drops = [{"time_ns": 5, "flow": 0, "name": reason.encode(), "to_sink": each}
+             for each in (to_sink, to_sink, 1 - to_sink)]  # fmt: skip
+    one, moment = sorted(said(drops=drops), key=lambda each: each.numbers["packets"])
+    assert (one.numbers["packets"], moment.numbers["packets"]) == (1, 2)
+    with Store.open_read_only(tmp_path / "runs.db") as store:
+        flow = store.load(made.ids_of(tmp_path / "runs.db")[0]).flows[0]
+    assert moment.text == (
+        f"the kernel dropped 2 packets of {flow.name} "
+        f"{where.format(sink=flow.sink, source=flow.source)} (the kernel's drop reason is {reason})"
+    )
+
+
 def test_lost_acks_are_told_apart(said: Any) -> None:
     (moment,) = said(links=[{"channel": 1, "step": records.LOST_BY_LINE, "to_sink": 0}])
     assert moment.kind == "loss by the line (ACKs)"
