@@ -95,12 +95,12 @@ def _require_capture(
     if number not in (None, 1):
         raise UsageError(f"trace: a new run has only trace 1, that of `capture`; {fix}")
     if lack := need.lacks(TraceHead(1, "", capture, None, {}, 0)):
-        kinds = {*capture.kinds, *need.kinds}
-        if not kinds.intersection(need.one_of):
-            kinds |= {*need.one_of[:1]}
+        wanted = {*capture.kinds, *need.kinds}
+        if not wanted.intersection(need.one_of):
+            wanted |= {*need.one_of[:1]}
         change = "change `capture`"
-        if kinds > capture.kinds:
-            listed = ", ".join(kind for kind in WANTED if kind in kinds)
+        if wanted > capture.kinds:
+            listed = ", ".join(name for name in WANTED if name in wanted)
             change = f"give `capture: {{trace: [{listed}]}}`, with its other keys as they are"
         raise UsageError(
             f"the trace that `capture` makes does not show it: {lack}; {change}, or {fix}"

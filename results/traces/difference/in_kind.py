@@ -138,7 +138,7 @@ def _chosen(
     elif table == "events":
         steers = np.isin(rows["what"][first:last], _STEERING)
     chosen = first + np.flatnonzero(steers)
-    return chosen if without is None else chosen[chosen != without]
+    return chosen if without is None else np.delete(chosen, np.flatnonzero(chosen == without))
 
 
 def _alone(one: Rows, other: Rows) -> Iterator[tuple[int, Sequence[int | None]]]:
