@@ -172,6 +172,8 @@ def test_a_panel_shows_what_a_counter_has_grown_by_at_hosts_of_the_flows(store: 
         drawn(store, "time", panel="counter.TCPLossProbes")
     with pytest.raises(UsageError, match=r"no counter TCPTimeout .*did you mean `TCPTimeouts`"):
         drawn(store, "time", panel="counter.TCPTimeout")
+    with pytest.raises(UsageError, match=r"no counter TCPFooTimes that grew; `orchestrator export"):
+        drawn(store, "time", panel="counter.TCPFooTimes")
 
 
 def test_a_title_on_two_lines_keeps_a_number_and_its_unit_together(store: Store) -> None:
