@@ -94,9 +94,7 @@ def _captured(
 
     The limit is shared evenly by all hosts of the run with flows.
     """
-    capture = spec.get("capture")
-    ends = {end for flow in run.flows for end in (flow.source, flow.sink)}
-    here = [node for node in host.nodes if node in ends]
+    capture, here = spec.get("capture"), nodes_with_flows(run, host)
     if capture is None or not here:
         return None
     own = {each["name"]: each["address"] for each in spec["hosts"]}
@@ -112,8 +110,18 @@ def _captured(
                 "ports": ranges(flow.port for flow in flows),
             }
         )
-    limit_bytes = capture["limit_bytes"] * len(here) // len(ends)
+    limit_bytes = capture["limit_bytes"] * len(here) // len(_ends(run))
     return {"capture": {**capture, "limit_bytes": limit_bytes}, "hosts": hosts}
+
+
+def nodes_with_flows(run: RunSpec, host: LabHost) -> list[str]:
+    """Return the hosts with ends of flows that a machine represents: those that it captures at."""
+    ends = _ends(run)
+    return [node for node in host.nodes if node in ends]
+
+
+def _ends(run: RunSpec) -> set[str]:
+    return {end for flow in run.flows for end in (flow.source, flow.sink)}
 
 
 def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:

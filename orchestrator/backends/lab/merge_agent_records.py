@@ -81,7 +81,7 @@ def merge(
     _write(output / "senders.bin", states)
     merged = [*_facts(run, facts), *_clocks(clocks)]
     if run.capture is not None:
-        _write(output / TRACE_FILE, merge_captures.frames(run, parts, facts))
+        _write(output / TRACE_FILE, merge_captures.frames(run, run.capture, parts, facts))
         merged.append(merge_captures.captures(run, facts))
     lines = (json.dumps(fact) + "\n" for fact in merged)
     (output / "facts.jsonl").write_text("".join(lines), encoding="utf-8")

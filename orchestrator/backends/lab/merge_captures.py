@@ -10,7 +10,7 @@ import socket
 import struct
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from orchestrator.backends.lab.agent_spec import plan_of
+from orchestrator.backends.lab.agent_spec import nodes_with_flows, plan_of
 from orchestrator.decode.output import OutputFolder, malformed
 from orchestrator.decode.trace import stream
 from orchestrator.planning.runspec import RunSpec
@@ -18,6 +18,7 @@ from orchestrator.protocol.numbering import host_address
 from orchestrator.protocol.reports import facts as protocol
 from orchestrator.protocol.reports import trace_records as records
 from orchestrator.protocol.reports.facts import Fact
+from orchestrator.recording.trace import Capture
 from orchestrator.units import listed
 
 _TIME = struct.Struct("=Q")
@@ -25,27 +26,29 @@ _TIME = struct.Struct("=Q")
 
 
 def frames(
-    run: RunSpec, parts: Mapping[str, OutputFolder], facts: Mapping[str, Sequence[Fact]]
+    run: RunSpec,
+    capture: Capture,
+    parts: Mapping[str, OutputFolder],
+    facts: Mapping[str, Sequence[Fact]],
 ) -> Iterator[bytes]:
     """Yield the records of all machines, one machine after the other.
 
     Args:
-        run: a run with a capture.
+        run: the run.
+        capture: what it captures.
         parts: the files of each machine's agent, by the machine's name.
         facts: the facts of each machine's agent.
 
     Raises:
         BedError: an agent did not write what it captured, or wrote something else.
     """
-    if run.capture is None:
-        return
     numbers = {node: number for number, node in enumerate(run.network.hosts, start=1)}
-    left = run.capture.limit_bytes
+    left = capture.limit_bytes
     for machine, nodes in _capturing(run).items():
         own = {socket.inet_aton(host_address(numbers[node])) for node in nodes}
         (done,) = protocol.of(facts[machine], protocol.Done)
         data = parts[machine].whole(records.FILE)
-        moved = _moved(machine, data, own, run.capture.snap_bytes, done["origin_ns"])
+        moved = _moved(machine, data, own, capture.snap_bytes, done["origin_ns"])
         left -= len(moved)
         if left < 0:
             raise malformed(f"{machine}: {records.FILE} is larger than the limit of the capture")
@@ -70,16 +73,8 @@ def captures(run: RunSpec, facts: Mapping[str, Iterable[Fact]]) -> protocol.Capt
 
 
 def _capturing(run: RunSpec) -> dict[str, list[str]]:
-    """Return the hosts with flows that each machine represents; machines without any are left out.
-
-    There are none in a run without a capture.
-    """
-    if run.capture is None:
-        return {}
-    ends = {end for flow in run.flows for end in (flow.source, flow.sink)}
-    hosts = {
-        host.name: [node for node in host.nodes if node in ends] for host in plan_of(run).hosts
-    }
+    """Return the hosts that each machine captures at; machines without any are left out."""
+    hosts = {host.name: nodes_with_flows(run, host) for host in plan_of(run).hosts}
     return {name: nodes for name, nodes in hosts.items() if nodes}
 
 

@@ -7,7 +7,7 @@ Source: Documentation/networking/filter.rst, include/uapi/linux/bpf_common.h.
 
 from __future__ import annotations
 
-import struct
+from orchestrator.testbed.sampling.packet_capture import INSTRUCTION, RETURN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,11 +16,9 @@ if TYPE_CHECKING:
     Instruction = tuple[int, int, int, int]
     """Code, places to jump if true, places to jump if not, and the constant."""
 
-_INSTRUCTION = struct.Struct("=HBBI")
 _LOAD_HALF, _LOAD_BYTE, _LOAD_WORD = 0x28, 0x30, 0x20
 _LOAD_HALF_BEHIND_X, _X_IP_HEADER_BYTES = 0x48, 0xB1
 _JUMP, _IF_EQUAL, _IF_GREATER, _IF_AT_LEAST, _IF_ANY_BIT = 0x05, 0x15, 0x25, 0x35, 0x45
-_RETURN = 0x06
 _TYPE_AT, _IPV4 = 12, 0x0800
 _IP_AT = 14
 _FRAGMENT_AT, _FRAGMENT_OFFSET = _IP_AT + 6, 0x1FFF
@@ -45,7 +43,7 @@ def program(
     Raises:
         ValueError: the kernel takes no filter that is so long.
     """
-    refuse = [(_RETURN, 0, 0, 0)]
+    refuse = [(RETURN, 0, 0, 0)]
     numbers = [int.from_bytes(peer, "big") for peer in peers]
     by_port = [*_either(_LOAD_HALF_BEHIND_X, _PORTS_AT, _in_ranges(ports)), *refuse]
     by_peer = [*_either(_LOAD_WORD, _ADDRESSES_AT, _equals(numbers)), *refuse]
@@ -63,11 +61,11 @@ def program(
         *_resolved(by_peer),
         (_X_IP_HEADER_BYTES, 0, 0, _IP_AT),
         *_resolved(by_port),
-        (_RETURN, 0, 0, kept_bytes),
+        (RETURN, 0, 0, kept_bytes),
     ]
     if len(made) > _MOST_INSTRUCTIONS:
         raise ValueError(f"{len(peers)} peers and {len(ports)} ranges of ports are too many")
-    return [_INSTRUCTION.pack(*instruction) for instruction in made]
+    return [INSTRUCTION.pack(*instruction) for instruction in made]
 
 
 _ACCEPT = -1

@@ -27,7 +27,7 @@ _FRAME_AT = 66
 _ALIGNED = 16
 _HEADER = struct.Struct("=IIIHHII")  # status, length, length kept, place, IP's place, s, ns
 _TYPE_AT, _OUTGOING = 42, 4  # sll_pkttype of struct sockaddr_ll, PACKET_OUTGOING
-_INSTRUCTION, _RETURN = struct.Struct("=HBBI"), 0x06  # struct sock_filter, BPF_RET | BPF_K
+INSTRUCTION, RETURN = struct.Struct("=HBBI"), 0x06  # struct sock_filter, BPF_RET | BPF_K
 _PROGRAM = struct.Struct("@HP")  # struct sock_fprog
 _COUNTS = struct.Struct("=II")
 _WITH_ETHERNET = (1, 772)
@@ -74,7 +74,7 @@ class PacketCapture:
         self._per_block = block_bytes // self._place_bytes
         blocks = -(-frames // self._per_block)
         self._frames, self._next = blocks * self._per_block, 0
-        self._program = program or [_INSTRUCTION.pack(_RETURN, 0, 0, snap_bytes)]
+        self._program = program or [INSTRUCTION.pack(RETURN, 0, 0, snap_bytes)]
         # Protocol 0 captures nothing until bind() sets another one, when the ring exists.
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 0)
         try:
@@ -92,7 +92,7 @@ class PacketCapture:
 
     def pass_frames(self, on: bool) -> None:
         """Capture frames from now on, or none. Any thread may call it."""
-        steps = self._program if on else [_INSTRUCTION.pack(_RETURN, 0, 0, 0)]
+        steps = self._program if on else [INSTRUCTION.pack(RETURN, 0, 0, 0)]
         instructions = bytearray(b"".join(steps))
         program = _PROGRAM.pack(len(steps), system.address_of(instructions))
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, program)

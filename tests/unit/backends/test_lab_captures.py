@@ -131,7 +131,9 @@ def test_what_all_captured_is_one_trace_from_one_origin(live: RunSpec, tmp_path:
     })  # fmt: skip
     output = tmp_path / "out"
     output.mkdir()
-    (output / records.FILE).write_bytes(b"".join(merge_captures.frames(live, parts, facts)))
+    (output / records.FILE).write_bytes(
+        b"".join(merge_captures.frames(live, CAPTURE, parts, facts))
+    )
     told = merge_captures.captures(live, facts)
     by_node = {node: ADDRESSES[machine] for machine, nodes in NODES.items() for node in nodes}
     made = trace(OutputFolder(output), live, CAPTURE, 0, told["hosts"], by_node)
@@ -191,7 +193,7 @@ def test_what_an_agent_could_not_capture_is_refused(
 ) -> None:
     parts, facts = wrote(live, tmp_path / "parts", {"two": [made(live)]})
     with pytest.raises(BedError, match=why):
-        list(merge_captures.frames(live, parts, facts))
+        list(merge_captures.frames(live, CAPTURE, parts, facts))
 
 
 def test_an_agent_that_captured_elsewhere_or_not_at_all_is_refused(
@@ -207,7 +209,7 @@ def test_an_agent_that_captured_elsewhere_or_not_at_all_is_refused(
         merge_captures.captures(live, facts)
     (tmp_path / "parts" / "two" / records.FILE).unlink()
     with pytest.raises(BedError, match=r"did not write trace\.bin"):
-        list(merge_captures.frames(live, parts, facts))
+        list(merge_captures.frames(live, CAPTURE, parts, facts))
 
 
 def test_any_damage_is_refused_or_leaves_frames_of_the_machine(
@@ -223,7 +225,7 @@ def test_any_damage_is_refused_or_leaves_frames_of_the_machine(
     for seed in range(400):
         file.write_bytes(damaged_trace(random.Random(seed), whole))
         try:
-            merged = b"".join(merge_captures.frames(live, parts, facts))
+            merged = b"".join(merge_captures.frames(live, CAPTURE, parts, facts))
         except BedError:
             refused += 1
             continue
