@@ -29,8 +29,7 @@ def handshake_name(row: Any) -> str:
 def cause_name(view: TraceView, row: Any) -> str:
     """Return the name of what a packet was lost by."""
     channel, step = int(row["channel"]), int(row["step"])
-    full = step == records.REFUSED and _is_full(view.queue(channel), row)
-    return _cause(view, channel, step, full, [row])[0]
+    return _cause(view, channel, step, _by_full_queue(view, row), [row])[0]
 
 
 def moments(view: TraceView, flow: int) -> Iterator[Moment]:
@@ -41,7 +40,7 @@ def moments(view: TraceView, flow: int) -> Iterator[Moment]:
     ended = []
     for row in lost:
         channel, step = int(row["channel"]), int(row["step"])
-        full = step == records.REFUSED and _is_full(view.queue(channel), row)
+        full = _by_full_queue(view, row)
         has_data = int(row["payload_bytes"]) > 0
         key = (channel, step, full, int(row["to_sink"]), has_data, handshake_name(row))
         if key in groups and row["time_ns"] - groups[key][-1]["time_ns"] > gap_ns:
@@ -49,6 +48,11 @@ def moments(view: TraceView, flow: int) -> Iterator[Moment]:
         groups.setdefault(key, []).append(row)
     for key, rows in [*ended, *groups.items()]:
         yield _moment(view, flow, key, rows)
+
+
+def _by_full_queue(view: TraceView, row: Any) -> bool:
+    """Tell whether a packet was refused by a queue that was full."""
+    return int(row["step"]) == records.REFUSED and _is_full(view.queue(int(row["channel"])), row)
 
 
 def _is_full(queue: QueueRecord | None, row: Any) -> bool:

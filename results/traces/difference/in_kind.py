@@ -8,9 +8,8 @@ queue or cwnd, may differ.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -116,10 +115,12 @@ def _in_table(
     ]
     made = [keys(table, tables[table][rows])
             for tables, rows in zip(both, chosen, strict=True)]  # fmt: skip
-    for time_ns, alone in _alone(made[0], made[1]):
-        rows = [None if at is None else int(chosen[side][at]) for side, at in enumerate(alone)]
-        return Alone(time_ns, table, (rows[0], rows[1]))
-    return None
+    found = _first_unlike(made[0], made[1])
+    if found is None:
+        return None
+    time_ns, *alone = found
+    rows = [None if at is None else int(chosen[side][at]) for side, at in enumerate(alone)]
+    return Alone(time_ns, table, (rows[0], rows[1]))
 
 
 def _left_out(table: str, side: int, without: Parting | None) -> int | None:
@@ -141,8 +142,8 @@ def _chosen(
     return chosen if without is None else np.delete(chosen, np.flatnonzero(chosen == without))
 
 
-def _alone(one: Rows, other: Rows) -> Iterator[tuple[int, Sequence[int | None]]]:
-    """Yield each time at which keys are not the same in both, with the first index of each."""
+def _first_unlike(one: Rows, other: Rows) -> tuple[int, int | None, int | None] | None:
+    """Return the first time at which keys are not the same in both, and the first index of each."""
     begins = [0, 0]
     while True:
         unequal = first_unequal(one[begins[0] :], other[begins[1] :])
@@ -150,7 +151,7 @@ def _alone(one: Rows, other: Rows) -> Iterator[tuple[int, Sequence[int | None]]]
         times = [int(rows["time_ns"][at]) for rows, at in zip((one, other), ahead, strict=True)
                  if at < len(rows)]  # fmt: skip
         if not times:
-            return
+            return None
         time_ns = min(times)
         groups = [np.searchsorted(rows["time_ns"], [time_ns, time_ns + 1]).tolist()
                   for rows in (one, other)]  # fmt: skip
@@ -160,12 +161,10 @@ def _alone(one: Rows, other: Rows) -> Iterator[tuple[int, Sequence[int | None]]]
             for rows, (begin, end) in zip((one, other), groups, strict=True)
         )
         if first != second:
-            yield (
+            return (
                 time_ns,
-                [
-                    _first_of(one, groups[0], first - second),
-                    _first_of(other, groups[1], second - first),
-                ],
+                _first_of(one, groups[0], first - second),
+                _first_of(other, groups[1], second - first),
             )
         begins = [end for _begin, end in groups]
 
@@ -177,5 +176,5 @@ def _first_of(rows: Rows, group: Sequence[int], wanted: Counter[bytes]) -> int |
         key = rows[at].tobytes()
         if wanted[key]:
             there = [each for each in range(begin, end) if rows[each].tobytes() == key]
-            return next(islice(there, len(there) - wanted[key], None))
+            return there[-wanted[key]]
     return None

@@ -15,7 +15,6 @@ from orchestrator.units import listed
 from results.comparison.first_sample import first_unequal_sample_ns
 from results.comparison.one_sided import OneSided, in_short
 from results.comparison.runs import DifferingValue, differing
-from results.store.parts.traces import TraceHead
 from results.store.stored import StoredRun
 from results.traces.columns import channel_names
 from results.traces.difference import in_kind, parting
@@ -143,13 +142,6 @@ def own_variables_of_both(one: StoredRun, other: StoredRun) -> dict[int, bytes]:
         for number, (name, others) in enumerate(zip(*names, strict=True))
         if name == others and name in WITH_KNOWN_STATE
     }
-
-
-def shows_all(head: TraceHead) -> bool:
-    """Tell whether a stored trace has all that is compared, for the whole of its window."""
-    capture = head.capture
-    chosen = capture.flows or capture.links
-    return capture.kinds >= KINDS and not chosen and head.full_ns is None
 
 
 def part_of(trace: Trace, from_ns: int, until_ns: int) -> Trace:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from orchestrator.recording.trace import Trace
 from results.store.parts.traces import TraceHead
 from results.store.stored import StoredRun
+from results.traces.choice import TraceNeed, can_be_made_again, showing
 from results.traces.difference import parting, sides
 from results.traces.difference.comparable import NEEDED_TABLES
 from results.traces.difference.model import RunDifference
 from results.traces.difference.sides import Side
 from results.traces.pictures import needs
-
-GUEST = "guest"
-"""The back end whose runs can be made again to the bit."""
 
 
 def obstacle(one: StoredRun, other: StoredRun) -> str:
@@ -30,9 +30,9 @@ def obstacle(one: StoredRun, other: StoredRun) -> str:
     if sides.have_equal_digests(one, other):
         return ""
     for run in (one, other):
-        if run.row.backend != GUEST:
+        if not can_be_made_again(run):
             return (
-                f"run {run.id} ran with --backend {run.row.backend}, and only runs of {GUEST} can "
+                f"run {run.id} ran with --backend {run.row.backend}, and only runs of guest can "
                 "be compared event by event"
             )
     return sides.not_corresponding(one, other)
@@ -75,11 +75,13 @@ def by_stored_traces(one: StoredRun, other: StoredRun) -> RunDifference | None:
 
 def _from_start(run: StoredRun, until_ns: int) -> TraceHead | None:
     """Return the smallest trace that shows a run from its start until a time, or the longest."""
-    there = [head for head in run.traces if sides.shows_all(head) and head.capture.from_ns <= 0]
-    showing = [head for head in there if head.capture.to_ns >= until_ns]
-    if showing:
-        return min(showing, key=lambda head: head.stored_bytes)
-    return max(there, key=lambda head: head.capture.to_ns, default=None)
+    need = TraceNeed(tuple(sides.KINDS))
+    whole = showing(run.traces, replace(need, window_ns=(0, until_ns)))
+    if whole is not None:
+        return whole
+    there = [head for head in run.traces if not need.lacks(head) and head.full_ns is None]
+    from_start = [head for head in there if head.capture.from_ns <= 0]
+    return max(from_start, key=lambda head: head.capture.to_ns, default=None)
 
 
 def _read(run: StoredRun, head: TraceHead) -> Trace:
