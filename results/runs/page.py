@@ -25,10 +25,10 @@ from results.records.model import WHOLE, Number, Variant
 from results.runs import listing
 from results.runs.facets import Facets, count
 from results.runs.model import ListedRun
+from results.schema.access_errors import reading
 from results.store.parts import integrity
 from results.store.run_rows import LATEST_VERDICT
 from results.store.store import Store
-from results.store.stored import reading
 
 Value = TypeVar("Value")
 

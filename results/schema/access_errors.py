@@ -5,10 +5,24 @@ from __future__ import annotations
 import errno
 import resource
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from orchestrator.errors import StoreError
 from orchestrator.files.system_errors import FILE_SIZE_FIX, file_size_limit, reason
+
+ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""Errors of operations on a file. The second occurs if SQLite's message has damaged text of it."""
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Turn SQLite's errors into StoreError naming the file."""
+    try:
+        yield
+    except ERRORS as error:
+        raise unreadable(path, error) from error
 
 
 def unreadable(path: Path, error: Exception) -> StoreError:

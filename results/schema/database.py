@@ -23,7 +23,7 @@ from pathlib import Path
 
 from orchestrator.errors import NotAStoreError, StoreError
 from orchestrator.files import user_files as files
-from results.schema.access_errors import unreadable, unwritable
+from results.schema.access_errors import ERRORS, unreadable, unwritable
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 
@@ -38,9 +38,6 @@ Tell = Callable[[str], None]
 
 APPLICATION_ID = 0x54435072
 """``PRAGMA application_id`` of our files, which other programs' databases do not have."""
-
-ERRORS = (sqlite3.Error, UnicodeDecodeError)
-"""Errors of operations on a file. The second occurs if SQLite's message has damaged text of it."""
 
 BUSY_TIMEOUT_S = 60.0
 """Storing a large run holds the write lock for seconds; a second writer waits this long."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from orchestrator.errors import StoreError
 from results.records.model import RunRow
-from results.schema import database
+from results.schema import access_errors
 from results.store.parts import checksum
 from results.store.parts.checksum import Checksum
 from results.store.stored import StoredRun
@@ -42,7 +42,7 @@ def load(
         sums = checksums(connection, list(runs))
         for table in TABLES:
             give_verified_rows(connection, table, sums, runs)
-    except (*database.ERRORS, StoreError, TypeError):
+    except (*access_errors.ERRORS, StoreError, TypeError):
         pass  # each run reads the rest by itself, with an error that names the run
     return {run.id: run for run in runs.values()}
 

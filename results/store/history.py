@@ -9,8 +9,8 @@ from typing import Any
 
 from results.records import typed
 from results.records.model import Variant
+from results.schema.access_errors import reading
 from results.store.store import Store
-from results.store.stored import reading
 
 MOST_RUNS = 500
 """The newest runs that count; older ones say less about the machine of now."""

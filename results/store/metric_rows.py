@@ -27,7 +27,7 @@ from orchestrator.errors import StoreError
 from results import metrics
 from results.records import typed
 from results.records.model import Number, RunRow
-from results.schema import database
+from results.schema import access_errors
 from results.store import bulk
 from results.store.bulk import Sums
 from results.store.parts import checksum
@@ -147,7 +147,7 @@ def read(
         for key, run_metrics in _read(connection, new, sums, cache):
             read_rows[ids[key]] = run_metrics
             cache.add(ids[key], sums[key], run_metrics)
-    except (*database.ERRORS, StoreError, *typed.DECODING_ERRORS):
+    except (*access_errors.ERRORS, StoreError, *typed.DECODING_ERRORS):
         pass  # the others are read by themselves, with an error that names the run
     return read_rows
 

@@ -7,8 +7,8 @@ import sqlite3
 from pathlib import Path
 
 from orchestrator.errors import UsageError
+from results.schema.access_errors import reading
 from results.store.parts import removal
-from results.store.stored import reading
 
 LAST = "last"
 """Names the run that began last."""

@@ -10,8 +10,8 @@ from typing import Any
 
 from results.records import columns, typed
 from results.records.model import RunRow
+from results.schema.access_errors import reading
 from results.store.parts import integrity, process_identity
-from results.store.stored import reading
 
 GONE = "the process that ran it ended without finishing it"
 """The error of a run that is found interrupted."""

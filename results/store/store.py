@@ -31,6 +31,7 @@ from results.records import columns, typed
 from results.records.model import RunHead, RunRow
 from results.samples import sample_blocks
 from results.schema import access_errors, database, earlier_schema
+from results.schema.access_errors import reading
 from results.schema.database import Tell, say_nothing, utc_now
 from results.store import bulk, live, metric_rows, resolving, run_rows, writing
 from results.store.metric_rows import MetricCache, MetricRows
@@ -46,7 +47,7 @@ from results.store.parts.checksum import Checksum
 from results.store.parts.judgements import Judgement
 from results.store.parts.notes import Remarks
 from results.store.parts.traces import TraceHead
-from results.store.stored import StoredRun, read_remarks, reading
+from results.store.stored import StoredRun, read_remarks
 
 
 def prepare_storing() -> None:
@@ -318,7 +319,7 @@ class Store:
         try:
             with database.transaction(self._connection):
                 yield self._connection
-        except database.ERRORS as error:
+        except access_errors.ERRORS as error:
             raise access_errors.unwritable(self.path, error) from error
 
     def _rows(self, where: str, *parameters: object) -> list[tuple[int, RunRow]]:

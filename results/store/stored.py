@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
@@ -33,20 +32,11 @@ from results.records.model import (
 )
 from results.samples import sample_blocks, sample_tables
 from results.samples.sample_tables import Array, Columns
-from results.schema import access_errors, database
+from results.schema.access_errors import reading
 from results.store.parts import files, integrity, judgements, notes, traces
 from results.store.parts.judgements import Judgement
 from results.store.parts.notes import Remarks
 from results.store.parts.traces import TraceHead
-
-
-@contextmanager
-def reading(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors into StoreError naming the file."""
-    try:
-        yield
-    except database.ERRORS as error:
-        raise access_errors.unreadable(path, error) from error
 
 
 def read_remarks(connection: sqlite3.Connection, run: int | None = None) -> dict[str, Remarks]:

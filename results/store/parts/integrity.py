@@ -12,7 +12,7 @@ from typing import Literal
 
 from orchestrator.errors import StoreError
 from results.samples.sample_tables import TABLES
-from results.schema import database
+from results.schema import access_errors, database
 from results.schema.database import MIGRATIONS
 from results.store.parts import checksum, files, judgements, notes, removal, traces
 from results.store.parts.checksum import ALL_TABLES, Checksum
@@ -80,7 +80,7 @@ def examine(path: Path, migrations: Path = MIGRATIONS) -> Integrity:
             problems += files.problems(connection)
             if schema >= traces.SINCE_SCHEMA:
                 problems += traces.problems(connection)
-        except database.ERRORS as error:
+        except access_errors.ERRORS as error:
             problems.append(f"the runs cannot be read: {error}")
         return Integrity(path, schema, problems, runs)
 
@@ -103,7 +103,7 @@ def examine_run(connection: sqlite3.Connection, key: int) -> RunState:
         row = connection.execute("SELECT id, status FROM runs WHERE run = ?", (key,)).fetchone()
         run_id, status = row or (f"#{key}", None)
         stored = _checksums(connection, key)
-    except database.ERRORS as error:
+    except access_errors.ERRORS as error:
         return RunState(f"#{key}", "damaged", [Damage("runs", str(error))])
     last = stored.pop("judgements", None)
     if not stored and last is None and status == "running":
@@ -161,7 +161,7 @@ def _judgement_problem(
         return f"its checksum is of schema {last[0]!r}, and the others are not"
     try:
         return judgements.problem(connection, key, run_id, last[1])
-    except database.ERRORS as error:
+    except access_errors.ERRORS as error:
         return f"cannot be read: {error}"
 
 
@@ -228,7 +228,7 @@ def _problem(
         else:
             rows = checksum.read_rows(connection, table, key, columns)
             actual = checksum.of_rows(table, columns, rows)
-    except database.ERRORS as error:
+    except access_errors.ERRORS as error:
         return f"cannot be read: {error}"
     except (StoreError, TypeError) as error:
         return str(error)
@@ -251,7 +251,7 @@ def _sqlite_problems(connection: sqlite3.Connection) -> Iterator[str]:
     for pragma in ("integrity_check", "foreign_key_check"):
         try:
             rows = connection.execute(f"PRAGMA main.{pragma}").fetchall()
-        except database.ERRORS as error:
+        except access_errors.ERRORS as error:
             yield f"{pragma}: {error}"
             continue
         for row in rows:
@@ -268,7 +268,7 @@ def _schema_problems(connection: sqlite3.Connection, model: sqlite3.Connection) 
         expected, present = _objects(model), _objects(connection)
         recorded = connection.execute("SELECT * FROM migrations ORDER BY version").fetchall()
         positions = connection.execute("SELECT * FROM sample_columns").fetchall()
-    except database.ERRORS as error:
+    except access_errors.ERRORS as error:
         yield f"the schema cannot be read: {error}"
         return
     applied = model.execute("SELECT version, name FROM migrations ORDER BY version").fetchall()

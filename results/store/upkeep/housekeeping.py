@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from orchestrator.errors import UsageError
-from results.schema import access_errors, database
+from results.schema import access_errors
+from results.schema.access_errors import reading
 from results.store.parts import files, notes, removal, traces
 from results.store.store import Store
-from results.store.stored import reading
 
 
 class DatabaseSizes(NamedTuple):
@@ -117,7 +117,7 @@ def reclaim(store: Store) -> DatabaseSizes:
     before_bytes = removal.size_bytes(store.path)
     try:
         complete = removal.compact(store.connection)
-    except database.ERRORS as error:
+    except access_errors.ERRORS as error:
         raise access_errors.unwritable(store.path, error) from error
     return DatabaseSizes(before_bytes, removal.size_bytes(store.path), complete)
 

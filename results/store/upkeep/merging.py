@@ -20,7 +20,7 @@ from orchestrator import plaintext
 from orchestrator.errors import NotAStoreError, OrchestratorError, StoreError, UsageError
 from orchestrator.files.temporary import temporary_folder
 from results.records import typed
-from results.schema import database
+from results.schema import access_errors, database
 from results.schema.database import Tell, say_nothing
 from results.store.parts import files, integrity, removal
 from results.store.store import Store
@@ -123,7 +123,7 @@ def _refusing(source: Path) -> Iterator[None]:
         yield
     except NotAStoreError:
         raise
-    except (OrchestratorError, *database.ERRORS, *typed.DECODING_ERRORS) as error:
+    except (OrchestratorError, *access_errors.ERRORS, *typed.DECODING_ERRORS) as error:
         reason = plaintext.visible(plaintext.shortened(str(error), 1000))
         raise NotAStoreError(f"{source}: nothing was merged: {reason}") from error
 

@@ -28,7 +28,7 @@ from results.records import typed
 from results.records.model import WHOLE
 from results.samples import sample_blocks
 from results.samples.sample_tables import TABLES
-from results.schema import database
+from results.schema import access_errors, database
 from results.store.parts import notes
 from results.store.store import Store
 from results.store.stored import StoredRun
@@ -103,7 +103,7 @@ def problem(store: Store, run_id: object) -> str | None:
         _require_artefacts(store.connection, run_id)
         _require_notes(run)
         require_traces(store, run)
-    except (OrchestratorError, *database.ERRORS, *typed.DECODING_ERRORS) as error:
+    except (OrchestratorError, *access_errors.ERRORS, *typed.DECODING_ERRORS) as error:
         return plaintext.visible(plaintext.shortened(str(error) or type(error).__name__, 500))
     return None
 
