@@ -16,9 +16,7 @@ Source = Literal["sender", "receiver", "queue", "algorithm", "statistic", "count
 queue, ``counter`` the SNMP counters of hosts. Their names are known with the run.
 """
 
-_KNOWN_WITH_THE_RUN: Mapping[str, Source] = {
-    "algorithm": "algorithm", "statistic": "statistic", "counter": "counter",
-}  # fmt: skip
+_KNOWN_WITH_THE_RUN: tuple[Source, ...] = ("algorithm", "statistic", "counter")
 
 
 class PanelText(NamedTuple):
@@ -100,8 +98,9 @@ def column(written: str) -> SampleColumn | None:
     columns: Mapping[str, tuple[str, ...]] = {
         "sender": SENDER_COLUMNS, "receiver": SENDER_COLUMNS, "queue": QUEUE_COLUMNS,
     }  # fmt: skip
-    if source in _KNOWN_WITH_THE_RUN and name:
-        return _made(_KNOWN_WITH_THE_RUN[source], name)
+    for known in _KNOWN_WITH_THE_RUN:
+        if source == known and name:
+            return _made(known, name)
     if name not in columns.get(source, ()):
         valid = [*PANELS, *SENDER_COLUMNS, *QUEUE_COLUMNS]
         raise ValueError(
