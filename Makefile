@@ -135,10 +135,15 @@ screenshots: $(DEV_READY)  ## make the quickstart's run and a sweep of 35 runs, 
 	mkdir -p build/screenshots
 	$(BIN)/orchestrator run $(QUICKSTART) --resume --db build/screenshots/runs.db
 	$(BIN)/orchestrator run scenarios/tutorial/70-bbr-vs-cubic.yaml --resume --jobs 2 --db build/screenshots/runs.db
+	for limit in 100p 101p; do $(BIN)/orchestrator run $(QUICKSTART) --set topology.bottleneck.queue.limit=$$limit \
+		--resume --quiet --db build/screenshots/parting.db; done
+	$(BIN)/orchestrator diff $$($(BIN)/orchestrator runs --json --db build/screenshots/parting.db | \
+		$(BIN)/python -c 'import json, sys; print(*(run["id"] for run in json.load(sys.stdin)["runs"]))') \
+		--db build/screenshots/parting.db
 	run=$$($(BIN)/orchestrator runs --experiment quickstart --json --db build/screenshots/runs.db | \
 		$(BIN)/python -c 'import json, sys; print(json.load(sys.stdin)["runs"][-1]["id"])'); \
 	$(BIN)/orchestrator zoom $$run --window 0s..2.5s --db build/screenshots/runs.db; \
-	$(BIN)/python -m tests.web.screenshots build/screenshots/runs.db docs $$run; \
+	$(BIN)/python -m tests.web.screenshots build/screenshots/runs.db docs $$run build/screenshots/parting.db; \
 	$(BIN)/orchestrator plot sequence $$run --segments --flow westwood --from 0s --to 2s --width ieee-wide \
 		--height 2.2in --db build/screenshots/runs.db -o docs/trace-sequence.png; \
 	$(BIN)/orchestrator plot queue $$run --from 0.4s --to 1.6s --width ieee-wide \

@@ -3,7 +3,7 @@
 The store has the runs of the quickstart and of scenarios/tutorial/70-bbr-vs-cubic.yaml. A visitor
 asks who wins at 1 BDP, by how much, and how sure that is. The pictures are of the start page and
 of what two clicks lead to. Then come a comparison, the trace of the run that a third argument
-names, and where it parts from the run that a fourth one names.
+names, and where the two runs part of the store that a fourth one names.
 """
 
 from __future__ import annotations
@@ -12,9 +12,11 @@ import os
 import shutil
 import sys
 from pathlib import Path
+from urllib.parse import urlencode
 
 from playwright.sync_api import Page, sync_playwright
 
+from results.store.store import Store
 from tests.web.serving import serving
 
 WIDTH = 1100
@@ -22,11 +24,11 @@ MOST_BYTES = 500_000
 """Of a tracked picture."""
 
 
-def main(store: Path, folder: Path, trace: str = "", other: str = "") -> None:
+def main(store: Path, folder: Path, trace: str = "", parting: str = "") -> None:
     """Write the pictures into the folder.
 
-    ``trace`` is a run with a trace that is to be drawn. ``other`` is one from which it parts, by
-    traces that ``orchestrator diff`` has kept.
+    ``trace`` is a run with a trace that is to be drawn. ``parting`` is a store of two runs, with
+    the traces that ``orchestrator diff`` has kept of them.
     """
     flags = ["--no-sandbox"] if os.geteuid() == 0 else []
     with sync_playwright() as playwright, serving(store) as address:
@@ -50,10 +52,18 @@ def main(store: Path, folder: Path, trace: str = "", other: str = "") -> None:
             page.goto(f"{address}/runs/{trace}/traces/1#t=0.4..1.6", wait_until="networkidle")
             page.locator("#traced[data-loads]").wait_for()
             _picture(page, folder / "dashboard-trace.png", until="#chart-acks")
-        if other:
-            page.goto(f"{address}/diff?run={trace}&run={other}")
-            _picture(page, folder / "dashboard-diff.png", until="#next-title")
+        if parting:
+            _difference(page, Path(parting), folder / "dashboard-diff.png")
         browser.close()
+
+
+def _difference(page: Page, store: Path, file: Path) -> None:
+    """Draw where the two runs of a store part."""
+    with Store.open_read_only(store) as opened:
+        query = urlencode([("run", row.id) for row in opened.list_runs()])
+    with serving(store) as address:
+        page.goto(f"{address}/diff?{query}")
+        _picture(page, file, until="#kind-title")
 
 
 def _picture(page: Page, file: Path, until: str = "") -> None:
