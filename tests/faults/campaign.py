@@ -206,7 +206,7 @@ class Campaign:
         trial = self.new_try()
         before = machine.Traces.look(trial.temporary)
         with trial.command() as first, trial.command() as second:
-            # Twice as long, as each has half of the machine.
+            # At any moment; twice as long, as each has half of the machine.
             time.sleep(self.random.uniform(0, 2 * self.wall_s))
             while first.poll() is None:
                 if machine.kill(victims("controller and crash reaper", first.pid)):

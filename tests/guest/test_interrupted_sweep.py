@@ -60,7 +60,7 @@ def wait_for_runs(folder: Path, number: int, process: subprocess.Popen[bytes]) -
     while process.poll() is None:
         if (folder / "runs.db").exists() and done(folder) >= number:
             return
-        time.sleep(0.05)
+        time.sleep(0.05)  # nothing tells when another process has stored a run
 
 
 def done(folder: Path) -> int:
