@@ -19,6 +19,7 @@ import fcntl
 import os
 import select
 import shlex
+import shutil
 import signal
 import subprocess
 import time
@@ -231,6 +232,7 @@ class Lab:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(process), signal.SIGKILL)
         self._remove_namespaces()
+        _remove_folders_of_ended_namespaces()
 
     def _remove_namespaces(self) -> None:
         for end in ("x", *(f"c{number}" for number in range(len(HOSTS)))):
@@ -248,6 +250,23 @@ def lab(folder: Path, ahead_s: Mapping[str, int] | None = None) -> Iterator[Lab]
     """Yield five hosts."""
     with Lab(folder, ahead_s or {}) as hosts:
         yield hosts
+
+
+def _remove_folders_of_ended_namespaces() -> None:
+    """Remove agents' folders in ``/run`` whose network namespace no process has any more.
+
+    Their hosts are gone, so no agent would. A new namespace may get the number of an old one: an
+    agent there would then remove such a folder during a test, which sees a state that changed.
+    """
+    alive = set()
+    for namespace in Path("/proc").glob("[0-9]*/ns/net"):
+        with contextlib.suppress(OSError):
+            alive.add(str(namespace.stat().st_ino))
+    for number in Path("/run").glob("tcp-orchestrator.*/namespace"):
+        with contextlib.suppress(FileNotFoundError):
+            ours = number.read_text(encoding="ascii")
+            if ours and ours not in alive:  # Empty: its host writes it at this moment.
+                shutil.rmtree(number.parent)
 
 
 def _generation(process: int, parents: Mapping[int, int]) -> int:
