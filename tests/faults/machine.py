@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
+import re
 import select
 import signal
 import time
@@ -17,6 +18,8 @@ from orchestrator.files.temporary import PREFIX
 
 _PR_SET_CHILD_SUBREAPER = 36
 _RETRY_TIME_S = 10.0
+_MAPPED = re.compile(r" (\d+) +/dev/shm/", re.MULTILINE)
+"""The inode of a mapped file: the C library maps a semaphore before it has its name."""
 
 
 def adopt_orphans() -> None:
@@ -110,7 +113,7 @@ class Traces:
         cgroups = Path("/sys/fs/cgroup")
         return cls(
             _names(temporary),
-            _names(Path("/dev/shm")),
+            _shared_memory(),
             frozenset(name for name in _names(cache.own_root() / "guest") if _is_for_a_time(name)),
             frozenset(line.split()[4] for line in mounts),
             frozenset(str(path) for path in cgroups.rglob("*") if path.is_dir()),
@@ -128,6 +131,26 @@ class Traces:
 def _is_for_a_time(name: str) -> bool:
     """Return whether an entry of the cache belongs to a running build."""
     return name == cache.WORKSHOP or name.startswith(PREFIX)
+
+
+def _shared_memory() -> frozenset[str]:
+    """Return the names in /dev/shm, but for those that processes other than ours use now.
+
+    Other tests run beside these, and some of them start processes that share semaphores.
+    """
+    files = {}
+    for path in Path("/dev/shm").iterdir():
+        with contextlib.suppress(OSError):
+            files[path.name] = str(path.stat().st_ino)
+    if not files:
+        return frozenset()
+    ours = {os.getpid(), *descendants(os.getpid())}
+    others: set[str] = set()
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if int(process.name) not in ours:
+                others.update(_MAPPED.findall((process / "maps").read_text()))
+    return frozenset(name for name, inode in files.items() if inode not in others)
 
 
 def _names(folder: Path) -> frozenset[str]:
