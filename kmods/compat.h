@@ -129,4 +129,24 @@ static inline const char *cc_drop_reason(enum skb_drop_reason reason)
 #endif
 }
 
+/* Whether a connection negotiated ECN; from 6.18 on that may be accurate ECN */
+static inline bool cc_ecn_negotiated(const struct sock *sk)
+{
+#ifdef TCP_ECN_OK
+	return tcp_sk(sk)->ecn_flags & TCP_ECN_OK;
+#else
+	return tcp_ecn_mode_any(tcp_sk(sk));
+#endif
+}
+
+/* Whether that is the ECN of RFC 3168, whose echo is the flag ECE */
+static inline bool cc_ecn_is_classic(const struct sock *sk)
+{
+#ifdef TCP_ECN_OK
+	return tcp_sk(sk)->ecn_flags & TCP_ECN_OK;
+#else
+	return tcp_ecn_mode_rfc3168(tcp_sk(sk));
+#endif
+}
+
 #endif /* CC_COMPAT_H */

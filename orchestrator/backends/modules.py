@@ -18,12 +18,15 @@ from orchestrator.decode.assemble import ProvidedModule
 from orchestrator.errors import MachineError, ModuleError
 from orchestrator.kinds.congestion import BUILT_IN
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
-from orchestrator.protocol.kernel_modules import LINKS, TRACES
+from orchestrator.protocol.kernel_modules import COUNTS, LINKS, TRACES
 from orchestrator.sandbox import building
 from orchestrator.units import shown
 
 _MODULE_NAME = re.compile(r"[A-Za-z0-9_-]{1,55}", re.ASCII)
 """MODULE_NAME_LEN of include/linux/moduleparam.h is 56, the closing zero included."""
+_NEED_ECN = frozenset({"dctcp"})
+"""Linux's congestion controls with TCP_CONG_NEEDS_ECN: they negotiate it whatever is set."""
+
 _DEEPEST = 30
 """The longest chain of dependencies between modules; the guest kernel's has 2 modules."""
 _BREAK_CYCLE = (
@@ -129,6 +132,8 @@ def needed(spec: RunSpec, built: ModuleBuilds) -> dict[str, NeededModule]:
     modules = {LINKS: NeededModule("", None)}
     if spec.capture is not None:
         modules[TRACES] = NeededModule("", None)
+    if _may_use_ecn(spec):
+        modules[COUNTS] = NeededModule("", None)
     for (congestion, parameters), flow in sorted(kinds.items(), key=lambda kind: kind[0]):
         name = f"tcp_{congestion}"
         if flow.module is not None:
@@ -141,6 +146,13 @@ def needed(spec: RunSpec, built: ModuleBuilds) -> dict[str, NeededModule]:
                 f"give the file of {congestion} another name, or both the same parameters",
             )
     return modules
+
+
+def _may_use_ecn(spec: RunSpec) -> bool:
+    """Tell whether a connection may negotiate ECN: by a setting, or as its control needs it."""
+    return any(settings.sysctls.get("net.ipv4.tcp_ecn") for settings in spec.hosts.values()) or any(
+        flow.congestion in _NEED_ECN or flow.module is not None for flow in spec.flows
+    )
 
 
 def _files(

@@ -8,6 +8,12 @@ LINKS = "sch_link"
 TRACES = "run_trace"
 """A run with a capture needs this module of ours."""
 
+COUNTS = "run_counts"
+"""This module of ours counts reactions to ECN, which the kernel does not."""
+
+OBSERVERS = (TRACES, COUNTS)
+"""Modules that change nothing of a run."""
+
 ALWAYS = (LINKS, "sch_ingress", "sch_netem", "act_mirred", "cls_matchall", "tcp_diag")
 
 BUILT_IN = frozenset({"sch_pfifo", "sch_bfifo"})

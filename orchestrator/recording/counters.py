@@ -15,7 +15,10 @@ MOST_COUNTERS = 2000
 PROVENANCE = "counters"
 """The key of a run's provenance that has the names."""
 
-KEPT = frozenset(
+ECN_REACTIONS = "RunCounts:EcnReactions"
+"""What our module run_counts has."""
+
+KEPT = frozenset({ECN_REACTIONS}) | frozenset(
     f"TcpExt:{name}"
     for name in (
         "TCPTimeouts", "TCPLossProbes",

@@ -117,8 +117,19 @@ class RunFigure(FigureSpec):
         ]
 
     def span_s(self, run: StoredRun) -> tuple[float, float]:
-        """Return the time to draw, in seconds since the start of traffic."""
-        return self.from_, min(run.duration_s, self.to if self.to is not None else math.inf)
+        """Return the time to draw, in seconds since the start of traffic.
+
+        Raises:
+            UsageError: it ends after the run.
+        """
+        if self.to is None:
+            return self.from_, run.duration_s
+        if self.to > run.duration_s:
+            raise UsageError(
+                f"to: the figure ends at {self.to:g} s, after run {run.id}, which ends at "
+                f"{run.duration_s:g} s"
+            )
+        return self.from_, self.to
 
     def label_time(self, panel: Axes, run: StoredRun) -> None:
         """Label the horizontal axis with the time."""

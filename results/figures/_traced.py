@@ -63,11 +63,6 @@ def traced(
     run = figure.run(study)
     if figure.model_fields_set & {"from_", "to"}:
         from_s, to_s = figure.span_s(run)
-        if figure.to is not None and figure.to > run.duration_s:
-            raise UsageError(
-                f"to: the figure ends at {figure.to:g} s, after run {run.id}, which ends at "
-                f"{run.duration_s:g} s"
-            )
         need = replace(need, window_ns=(nanoseconds(from_s), nanoseconds(to_s)))
     if study.is_planned:
         _require_capture(figure, cast("PlannedRun", run).variant.capture, number, need)

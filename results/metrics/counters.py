@@ -32,7 +32,7 @@ def counted(
         data: the run.
         flows: indices of flows; UDP flows do not count.
         span: a span between edges of windows, where hosts are read.
-        names: of counters, without "TcpExt:".
+        names: of counters, without "TcpExt:" but with the name of any other line, as in "Tcp:".
         ends: whose hosts, of the flows' ends.
 
     None without a TCP flow, where another TCP flow shares a namespace with them, where the kernel
@@ -57,7 +57,7 @@ def namespaces(data: RunData, flows: set[int], ends: Sequence[End]) -> set[int]:
 def grown(data: RunData, hosts: set[int], span: Span, names: Sequence[str]) -> int | None:
     """Return the growth of counters of namespaces; None where the kernel has none of them."""
     number_of = data.counter_names.number_of
-    full = [f"TcpExt:{name}" for name in names]
+    full = [name if ":" in name else f"TcpExt:{name}" for name in names]
     numbers = [number_of[name] for name in full if name in number_of]
     if not numbers:
         return None

@@ -1,15 +1,22 @@
 """How often senders recovered, timed out, probed, took back reductions, or were told of marks.
 
-Most are SNMP counters of the sender's host (/proc/net/netstat), the others fields of tcp_info.
+Most are SNMP counters of the sender's host (/proc/net/netstat), the others fields of tcp_info or
+counts of our module run_counts.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
+from orchestrator.recording.counters import ECN_REACTIONS
+from orchestrator.recording.model import SENDER
 from results.metrics.base import RunData, Span, TableColumn, metric
 from results.metrics.counters import counted, grown, namespaces
 from results.metrics.retransmission import sent
+
+_ECN = 8  # TCPI_OPT_ECN of include/uapi/linux/tcp.h
 
 
 @metric("recoveries", unit="1", subject="flow", scopes=("run", "flow"))
@@ -139,6 +146,20 @@ def ecn_marked_segments(data: RunData, flows: Sequence[int], span: Span) -> int 
     count that are acknowledged until the sender has reacted.
     """
     return sent(data, flows, span, "delivered_ce_segments")
+
+
+@metric("ecn_reactions", unit="1", subject="flow", scopes=("run", "flow"), title="ECN reactions")
+def ecn_reactions(data: RunData, flows: Sequence[int], span: Span) -> int | None:
+    """Reductions of the window because marks were echoed, at most one a round trip (RFC 3168).
+
+    0 where no connection negotiated ECN. Else the growth of EcnReactions of the sender's host,
+    which our module run_counts counts. None where that is not loaded, and as of `recoveries`.
+    """
+    series = [data.tcp_columns(flow, SENDER) for flow in flows]
+    options = [columns["options"] for columns in series if len(columns["time_ns"])]
+    if options and not any(np.any(negotiated & _ECN) for negotiated in options):
+        return 0
+    return counted(data, flows, span, (ECN_REACTIONS,))
 
 
 @metric("receiver_drops_segments", unit="segments", subject="flow", scopes=("run", "flow"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,9 +29,14 @@ flows:
   - {{name: mine, group: a, congestion: {congestion}, traffic: {traffic}}}
 """
 WIDE = "{rate: 20mbit, delay: 20ms, queue: {limit: 2000p}}"
+STEPS = (
+    "{rate: 20mbit, delay: 20ms, queue: "
+    "{kind: red, limit: 500p, min: 20p, max: 20p, weight: 1, ecn: true}}"
+)
 COUNTS = ("recoveries", "timeouts", "spurious_timeouts", "tail_loss_probes",
           "lost_retransmissions", "spurious_retransmissions", "undos", "hystart_exits",
-          "ecn_marked_segments", "paws_drops_segments", "receiver_drops_segments")  # fmt: skip
+          "ecn_marked_segments", "ecn_reactions", "paws_drops_segments",
+          "receiver_drops_segments")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,7 @@ class Planted:
     more: str = ""
 
 
+ECHOES = "marks are echoed until the sender reacts"
 LOST = "a packet and its retransmission are lost"
 PLANTED = {
     "nothing": Planted(),
@@ -70,12 +77,17 @@ PLANTED = {
         duration="2s",
     ),
     "marks": Planted(
-        some=("ecn_marked_segments",),
-        bottleneck="{rate: 20mbit, delay: 20ms, queue: {kind: red, limit: 500p, min: 20p, "
-        "max: 20p, weight: 1, ecn: true}}",
+        some=("ecn_marked_segments", "ecn_reactions"),
+        bottleneck=STEPS,
         congestion="dctcp",
         traffic="{kind: bulk}",
         duration="2s",
+    ),
+    ECHOES: Planted(
+        some=("ecn_marked_segments", "ecn_reactions"),
+        bottleneck=STEPS,
+        more="tcp: {ecn: true}\n",
+        duration="4s",
     ),
     "jitter of ACKs": Planted(
         some=("paws_drops_segments",),
@@ -117,6 +129,18 @@ def test_a_run_counts_what_was_planted_and_nothing_else(db: Path, name: str) -> 
     for count in planted.some:
         assert (counts.pop(count) or 0) > 0, count
     assert counts == {count: planted.counts.get(count, 0) for count in counts}
+
+
+@pytest.mark.parametrize("name", [ECHOES, "marks"])
+def test_reactions_to_marks_are_those_of_a_trace(db: Path, name: str) -> None:
+    with Store.open_read_only(db) as store:
+        row = sorted(store.list_runs(), key=lambda row: row.started_utc)[list(PLANTED).index(name)]
+        counted = store.load(row.id).metrics()[WHOLE].run["ecn_reactions"]
+    told = orchestrator("explain", row.id, "--db", str(db), "--json")
+    assert told.exit_code == 0, told.stderr
+    (flow,) = json.loads(told.stdout)["flows"]
+    reactions = [moment for moment in flow["moments"] if moment["kind"] == "ECN reaction"]
+    assert len(reactions) == counted
 
 
 def test_hosts_count_what_sockets_count(db: Path) -> None:

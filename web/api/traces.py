@@ -21,7 +21,7 @@ from results.documents import trace_document
 from results.runs.captures import captured_hosts
 from results.store.parts.traces import TraceHead
 from results.store.stored import StoredRun
-from results.traces.choice import TraceNeed, window_of
+from results.traces.choice import TraceNeed, can_be_made_again, window_of
 from results.traces.columns import TABLE_NAMES, Columns, columns
 from results.traces.pictures import needs, thinning
 from results.traces.pictures.needs import channel_of
@@ -97,7 +97,7 @@ def moments(path: RunAddress, query: MomentsQuery) -> Response:
             run=stored.id,
             traces=list(told.traces),
             windows=[(begin / 1e9, end / 1e9) for begin, end in told.windows],
-            command=command_lines.explain(stored, current_app.config[DB]),
+            command=_command(stored, made=bool(told.traces)),
             kinds=dict(Counter(each.moment.kind for each in of_flows)),
             flows=dict(Counter(names[each.moment.flow] for each in of_kinds)),
             first=query.first,
@@ -122,7 +122,7 @@ def stories(path: RunAddress) -> Response:
             schema_=SCHEMA,
             run=stored.id,
             trace=None if head is None else head.number,
-            command=command_lines.explain(stored, current_app.config[DB]),
+            command=_command(stored, made=head is not None),
             flows=[
                 contract.FlowStory.model_construct(
                     flow=flow.name,
@@ -151,6 +151,13 @@ def _costly(event: CostlyEvent, kinds: Sequence[str]) -> contract.CostlyMoments:
 def _is_in(part: TimeRange, each: traced.ToldMoment) -> bool:
     begin, end = each.moment.time_ns / 1e9, (each.moment.until_ns or each.moment.time_ns) / 1e9
     return (part.to_s is None or begin <= part.to_s) and (part.from_s is None or end >= part.from_s)
+
+
+def _command(run: StoredRun, *, made: bool) -> str | None:
+    """Return the command that tells of a run; None if it has no such trace and cannot get one."""
+    if not made and not can_be_made_again(run):
+        return None
+    return command_lines.explain(run, current_app.config[DB])
 
 
 def _moment(each: traced.ToldMoment, names: Sequence[str]) -> contract.TracedMoment:

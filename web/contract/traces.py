@@ -39,7 +39,10 @@ class Moments(Versioned):
     run: str
     traces: list[int] = Field(description="numbers of the traces that tell it; empty: none does")
     windows: list[tuple[float, float]] = Field(description="parts of the run that they are of")
-    command: str = Field(description="tells of the whole run, and keeps the trace")
+    command: str | None = Field(
+        description="tells of the whole run, and keeps the trace; null: it has none, and cannot be "
+        "made again"
+    )
     kinds: dict[str, int] = Field(description="number by kind, of the chosen flows and times")
     flows: dict[str, int] = Field(description="number by flow, of the chosen kinds and times")
     first: int
@@ -79,7 +82,9 @@ class Stories(Versioned):
 
     run: str
     trace: int | None = Field(description="number of the trace that tells it; null: none does")
-    command: str = Field(description="makes such a trace, and tells")
+    command: str | None = Field(
+        description="makes such a trace, and tells; null: it has none, and cannot be made again"
+    )
     flows: list[FlowStory]
 
 

@@ -7,6 +7,9 @@ from typing import TypedDict
 FILES = ("netstat", "snmp")
 """The files below /proc/net that are read, in this order."""
 
+OWN_FILE = "run_counts"
+"""One of the same form after them, where our module of that name is loaded (kmods/run_counts.c)."""
+
 VARYING = "IcmpMsg:"
 """A line of ``snmp`` that is left out: the kernel adds a column for each kind of message."""
 

@@ -14,7 +14,7 @@ import select
 import signal
 import subprocess
 
-from orchestrator.protocol.kernel_modules import ALWAYS, BUILT_IN
+from orchestrator.protocol.kernel_modules import ALWAYS, BUILT_IN, COUNTS
 from orchestrator.testbed.kernel import system
 
 TYPE_CHECKING = False
@@ -85,6 +85,8 @@ def loaded(spec: TestbedSpec, given: str) -> Iterator[dict[str, dict[str, Any]]]
         for path in glob.glob(f"{given}/modules/*.ko")
     }
     missing = [name for name in sorted(needed(spec)) if name not in own and not is_there(name)]
+    if COUNTS not in own and not is_there(COUNTS) and can_be_there(COUNTS):
+        missing.append(COUNTS)
     for name in missing:
         _modprobe(name)
     with contextlib.ExitStack() as undone:

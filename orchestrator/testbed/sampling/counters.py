@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from orchestrator.protocol.reports.counter_facts import FILES, VARYING
+from orchestrator.protocol.reports.counter_facts import FILES, OWN_FILE, VARYING
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -17,6 +17,8 @@ _VARYING = VARYING.encode()
 
 class HostCounters:
     """Reads the counters of every host here that has an end of a flow.
+
+    They are the kernel's, and those of our module run_counts where that is loaded.
 
     A file of /proc/net shows the namespace in which it was opened, from whatever namespace it is
     read later. So a reading takes one system call a file.
@@ -37,7 +39,7 @@ class HostCounters:
         self._files: list[list[int]] = []
         for hosts in self._hosts:
             with bed.enter(hosts[0]):
-                self._files.append([_opened(name) for name in FILES])
+                self._files.append([_opened(name) for name in _names_of_files()])
         self._texts: list[bytes] = []
         self._first: list[list[int]] = []
         self._last: list[list[int]] = []
@@ -70,6 +72,11 @@ class HostCounters:
                 ],
             )
             self._texts[host], self._last[host] = text, values
+
+
+def _names_of_files() -> list[str]:
+    own = [OWN_FILE] if os.path.exists(f"/proc/thread-self/net/{OWN_FILE}") else []
+    return [*FILES, *own]
 
 
 def _opened(name: str) -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from orchestrator.protocol.kernel_modules import TRACES
+from orchestrator.protocol.kernel_modules import OBSERVERS
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.trace import TABLES, Trace
 from orchestrator.units import listed
@@ -83,8 +83,8 @@ def set_ups_in_short(one: StoredRun, other: StoredRun) -> list[DifferingValue | 
 def _set_ups(*runs: StoredRun) -> list[dict[str, object]]:
     """Return the set-up of each run: its scenario, and kernel and modules if all ended ok.
 
-    A trace changes nothing of a run, so neither what is traced nor the module for it is part of it.
-    Of a run that did not end ok, kernel and modules are not known.
+    A trace changes nothing of a run, so what is traced is no part of it, as are modules that only
+    observe. Of a run that did not end ok, kernel and modules are not known.
     """
     found: list[dict[str, object]] = [
         {key: value for key, value in run.head.resolved.items() if key != "capture"} for run in runs
@@ -103,7 +103,7 @@ def _modules(run: StoredRun) -> object:
     return {
         name: module.get("sha256") if isinstance(module, dict) else module
         for name, module in modules.items()
-        if name != TRACES
+        if name not in OBSERVERS
     }
 
 

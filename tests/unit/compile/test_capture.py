@@ -11,6 +11,7 @@ from orchestrator.backends.guest.memory import boot_memory_bytes, memory_bytes
 from orchestrator.backends.modules import ModuleBuilds
 from orchestrator.compile import bounds
 from orchestrator.compile.testbed_spec import bed_spec
+from orchestrator.kinds.tcp import HostTcp
 from orchestrator.recording.trace import Capture
 from tests.support import traces
 
@@ -43,3 +44,15 @@ def test_the_guest_has_room_for_the_trace_beside_the_memory_that_the_run_sees() 
 def test_the_module_that_traces_is_loaded_for_a_capture_alone(tmp_path: Path) -> None:
     builds = ModuleBuilds(BuiltModules(tmp_path))
     assert modules.needed(TRACED, builds).keys() - modules.needed(PLAIN, builds) == {"run_trace"}
+
+
+def test_the_module_that_counts_reactions_is_loaded_where_ecn_may_be_negotiated(
+    tmp_path: Path,
+) -> None:
+    builds = ModuleBuilds(BuiltModules(tmp_path))
+    flow = PLAIN.flows[0]
+    with_ecn = replace(PLAIN, hosts={flow.sink: HostTcp({"net.ipv4.tcp_ecn": 1})})
+    with_dctcp = replace(PLAIN, flows=(replace(flow, congestion="dctcp"),))
+    assert "run_counts" not in modules.needed(PLAIN, builds)
+    for run in (with_ecn, with_dctcp):
+        assert "run_counts" in modules.needed(run, builds)

@@ -146,7 +146,7 @@ def test_the_place_of_the_projects_modules_depends_on_their_sources(
 ) -> None:
     built = build.ensure(kernel)
     assert {path.stem for path in built.folder.glob("*.ko")} == {
-        "run_trace", "sch_link", *(f"tcp_{name}" for name in catalogue.modules()),
+        "run_counts", "run_trace", "sch_link", *(f"tcp_{name}" for name in catalogue.modules()),
     }  # fmt: skip
     assert build.ensure(kernel) == built
     assert build.ensure(replace(kernel, key="other")) != built

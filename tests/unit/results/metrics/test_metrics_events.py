@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from orchestrator.recording.counters import KEPT, CounterNames
+from orchestrator.recording.counters import ECN_REACTIONS, KEPT, CounterNames
 from orchestrator.recording.model import COUNTER_DTYPE
 from results import metrics
 from results.metrics import tcp_events
@@ -32,6 +33,7 @@ def data(
     *rows: tuple[float, int, str, int],
     hosts: tuple[tuple[str, ...], ...] = HOSTS,
     tcp: Any = (),
+    names: Sequence[str] = NAMES,
     **parts: Any,
 ) -> Data:
     """A run with (time in s, host, counter, growth since the begin of traffic)."""
@@ -40,7 +42,7 @@ def data(
          for time_s, host, name, value in rows],
         COUNTER_DTYPE,
     )  # fmt: skip
-    provenance = {"counters": CounterNames(hosts, NAMES).document()}
+    provenance = {"counters": CounterNames(hosts, tuple(names)).document()}
     return Data(tcp, counters=counters, provenance=provenance, **parts)
 
 
@@ -75,6 +77,15 @@ def test_a_counter_that_the_kernel_lacks_is_not_measured() -> None:
     found = metrics.compute(data())[WHOLE]
     assert (found.run["undos"], found.flows[0]["hystart_exits"]) == (None, None)
     assert (found.run["timeouts"], found.flows[0]["timeouts"]) == (0, 0)
+
+
+def test_reactions_to_ecn_are_none_without_ecn_and_unknown_where_nobody_counted() -> None:
+    ecn = [sender(10.0, options=8 + 1)]
+    assert metrics.compute(data())[WHOLE].run["ecn_reactions"] is None, "no sender was read"
+    assert metrics.compute(data(tcp=[sender(10.0, options=1)]))[WHOLE].run["ecn_reactions"] == 0
+    assert metrics.compute(data(tcp=ecn))[WHOLE].run["ecn_reactions"] is None
+    named = data(tcp=ecn, names=(*NAMES, ECN_REACTIONS))
+    assert metrics.compute(named)[WHOLE].flows[0]["ecn_reactions"] == 0
 
 
 def test_flows_that_share_a_host_have_only_a_sum() -> None:
@@ -148,8 +159,10 @@ def test_every_counter_of_a_metric_is_kept() -> None:
     """Or a run in which it did not grow would look like one of a kernel without it."""
     text = Path(tcp_events.__file__).read_text()
     named = {name for name in KEPT if f'"{name.removeprefix("TcpExt:")}"' in text}
-    assert named == KEPT
-    assert len(OF_COUNTERS) == text.count("return counted(") + text.count("known = counted(")
+    assert named == KEPT - {ECN_REACTIONS}
+    assert "ECN_REACTIONS" in text
+    uses = text.count("return counted(") + text.count("known = counted(")
+    assert len({*OF_COUNTERS, "ecn_reactions"}) == uses
 
 
 @pytest.mark.slow

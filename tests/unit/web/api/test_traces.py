@@ -84,6 +84,10 @@ def test_of_a_run_in_real_time_no_command_is_shown_that_cannot_work(
         assert "a run in real time cannot be made again with" in page.replace("A run", "a run")
         assert "orchestrator explain" not in page
         assert "orchestrator zoom" not in page
+    for address in ("moments", "stories"):
+        answer = client.get(f"/api/runs/{run_id}/{address}").json
+        assert answer is not None
+        assert answer["command"] is None
 
 
 def test_pictures_of_a_trace(get: Any) -> None:
