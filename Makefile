@@ -7,6 +7,7 @@ MAKEFLAGS += --no-print-directory
 
 # With it set, each process would compile all that it imports.
 unexport PYTHONDONTWRITEBYTECODE
+export AGAIN
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -21,13 +22,18 @@ KEY := $(shell cat pyproject.toml requirements.lock requirements-dev.lock tools/
 RUN_READY := $(VENV)/.ready-run-$(KEY)
 DEV_READY := $(VENV)/.ready-dev-$(KEY)
 
+# Where the guest kernels are, too (guest/cache.py). What the types are checked with is kept there,
+# because it serves every clone of this machine: mypy compares the content of files.
+CACHE := $(or $(ORCHESTRATOR_CACHE),$(if $(filter 0,$(shell id -u)),/var/cache,$(or $(XDG_CACHE_HOME),$(HOME)/.cache))/orchestrator)
+TYPES := mkdir -p $(CACHE); find $(CACHE) -maxdepth 1 -name 'mypy-*' -mtime +30 -exec rm -r {} +; MYPY_CACHE_DIR=$(CACHE)/mypy-$(KEY) $(BIN)/mypy
+
 INSTALL := $(BIN)/pip install --quiet --disable-pip-version-check
 
 # What `make check` and `make test` run side by side; tests are told apart by their markers, each of
 # which has its folders (_MARKERS_OF_FOLDERS in tests/conftest.py), so that no command collects all.
 BESIDE := $(BIN)/python tools/side_by_side.py
 STYLE := $(BIN)/ruff check; $(BIN)/ruff format --check; $(BIN)/python tools/supply_chain.py licences; $(BIN)/reuse lint --lines; $(BIN)/python tools/prose.py
-PLAYBOOKS := PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/ansible-lint -q playbooks
+PLAYBOOKS := PATH=$(CURDIR)/$(BIN):$$PATH $(BIN)/python tools/passed_before.py playbooks playbooks .ansible-lint requirements-dev.lock -- $(BIN)/ansible-lint -q playbooks
 SPREAD := --numprocesses=auto --maxprocesses=4
 UNITS := $(BIN)/pytest $(SPREAD) --dist=worksteal \
 	-m 'not build and not long and not slow' tests/unit kmods/tests
@@ -50,7 +56,7 @@ run: $(RUN_READY)  ## run the quickstart scenario, and say where to look
 	@$(BIN)/orchestrator run $(QUICKSTART)
 
 check: $(DEV_READY)  ## check style, types, licences and the quick unit tests (a minute on 2 CPUs)
-	@$(BESIDE) check "style=$(STYLE)" "types=$(BIN)/mypy" "units=$(UNITS)"
+	@$(BESIDE) check "style=$(STYLE)" "types=$(TYPES)" "units=$(UNITS)"
 
 test: check  ## check all that a merge needs: `make check`, slow unit tests, playbooks, builds, guests, lab, browser (15 minutes)
 	@$(BIN)/orchestrator guest build --quiet
@@ -102,7 +108,7 @@ build/sphinx/.ready: requirements-docs.lock
 
 lint: $(DEV_READY)  ## check style, types (of the playbooks, too), licences and documents
 	$(STYLE)
-	$(BIN)/mypy
+	$(TYPES)
 	$(PLAYBOOKS)
 
 sbom: $(DEV_READY)  ## write a CycloneDX bill of materials, build/sbom.cdx.json

@@ -12,6 +12,7 @@ import pytest
 from guest.build import ensure
 from kmods import build, catalogue
 from tests.kmods.conftest import KMODS
+from tools.passed_before import Check
 
 # Out of the kernel's tree one source serves several versions, a trace event's layout is given, and
 # struct Qdisc has that name.
@@ -29,7 +30,16 @@ def make(*words: str) -> str:
     return done.stdout
 
 
+def check_of_sources(name: str, *tools: str) -> Check:
+    """Return a check of the modules' sources by this file, the kernel's tree and these tools."""
+    versions = [subprocess.check_output([tool, "--version"], text=True) for tool in tools]
+    return Check(name, [KMODS, Path(__file__)], [ensure().key, *versions])
+
+
 def test_modules_build_without_warnings(tmp_path: Path) -> None:
+    check = check_of_sources("modules-without-warnings", "gcc", "sparse", "make")
+    if check.has_passed():
+        return
     tree = ensure().tree
     for path in build.sources():
         target = tmp_path / path.relative_to(KMODS)
@@ -45,9 +55,13 @@ def test_modules_build_without_warnings(tmp_path: Path) -> None:
         "run_counts",
         *(f"tcp_{name}" for name in catalogue.modules()),
     }
+    check.remember()
 
 
 def test_sources_are_in_kernel_style(tmp_path: Path) -> None:
+    check = check_of_sources("modules-in-kernel-style", "perl")
+    if check.has_passed():
+        return
     script = ensure().tree / "scripts" / "checkpatch.pl"
     sources = [path for path in build.sources() if path.suffix in (".c", ".h")]
     command = ["perl", str(script), "--no-tree", "--strict", "--terse", "--ignore", PASSED_OVER]
@@ -59,3 +73,4 @@ def test_sources_are_in_kernel_style(tmp_path: Path) -> None:
         cwd=tmp_path,  # it leaves a file there
     )
     assert done.returncode == 0, done.stdout
+    check.remember()
