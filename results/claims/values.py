@@ -20,6 +20,7 @@ from results.experiment.left_out import LeftOut
 from results.experiment.values import RunValues, Subject
 from results.matrix.axes import Axis, key, named, number, shown
 from results.metrics.base import Span, running, within
+from results.metrics.convergence import time_to_converge_s
 from results.metrics.estimate import estimates
 from results.metrics.regular import RegularRun, on_grid
 from results.records.model import WHOLE, RunRow, Variant
@@ -228,6 +229,8 @@ def value(run: StoredRun, quantity: Quantity) -> float | None:
         result = _over(quantity, [_sampled(run, index, quantity) for index in _flows(run, names)])
     elif not names:
         result = RunValues(run, window).value(Subject(), str(quantity.metric))
+        if result is None and quantity.at_least:
+            result = time_to_converge_s(run, metrics.spans(run)[window])
     else:
         values = run.metrics()[window].flows
         result = _over(

@@ -35,12 +35,12 @@ def convergence_time(data: RunData, flows: Sequence[int], span: Span) -> float |
     those of Jain's index. None when there are fewer than two of them, when no link carries all of
     them, when one has no goodput, or when they do not converge within the span.
     """
-    chosen = [index for index in flows if is_on(data, index, span)]
+    chosen = _chosen(data, flows, span)
     records = [data.flows[index] for index in chosen]
     receivers = [data.tcp_columns(index, RECEIVER) for index in chosen]
     if len(chosen) < 2 or not _share_a_link(records) or not all(map(_has_samples, receivers)):
         return None
-    start_s = max(span.from_s, *(flow.start_s for flow in records))
+    start_s = _start_s(records, span)
     interval_ns = nanoseconds(
         max(_LEAST_INTERVAL_S, *(_ROUND_TRIPS * flow.base_rtt_s for flow in records))
     )
@@ -55,6 +55,23 @@ def convergence_time(data: RunData, flows: Sequence[int], span: Span) -> float |
     fair = (arrived.min(axis=0) > 0) & (far <= _DELTA * arrived.sum(axis=0))
     first = np.flatnonzero(fair)
     return (int(begins_ns[first[0]]) - nanoseconds(start_s)) / 1e9 if len(first) else None
+
+
+def time_to_converge_s(data: RunData, span: Span) -> float | None:
+    """Return how long the flows of a run had to converge, None where they never could."""
+    chosen = _chosen(data, range(len(data.flows)), span)
+    if len(chosen) < 2 or not _share_a_link([data.flows[index] for index in chosen]):
+        return None
+    return span.to_s - _start_s([data.flows[index] for index in chosen], span)
+
+
+def _chosen(data: RunData, flows: Sequence[int], span: Span) -> list[int]:
+    return [index for index in flows if is_on(data, index, span)]
+
+
+def _start_s(flows: Sequence[FlowRecord], span: Span) -> float:
+    """Return when the last of the flows had started."""
+    return max((span.from_s, *(flow.start_s for flow in flows)))
 
 
 def _has_samples(columns: Columns) -> bool:

@@ -35,6 +35,10 @@ Relation = Literal[
 """
 
 
+CENSORED = "convergence_time_s"
+"""The metric whose value is unknown, but has a lower bound, where a run ends too soon."""
+
+
 class Tolerance(Strict):
     """How far from the paper's number a value may be: a share of it, or in the value's unit."""
 
@@ -103,6 +107,12 @@ class Quantity(Strict):
     )
     scale: float | None = Field(
         default=None, strict=False, description="what the value is multiplied by"
+    )
+    at_least: bool | None = Field(
+        default=None,
+        description="of the metric convergence_time_s, in an ordering: where the flows of a run do "
+        "not converge, the time that they had for it is the value of the upper one, so that the "
+        "ratio is at least what is computed",
     )
     plus: Quantity | None = Field(default=None, description="a value of the same run to add")
 
@@ -200,6 +210,8 @@ class Statement(Strict):
             raise ValueError(f"{self.id}: monotone needs `along`")
         if (self.relation == "share") != (self.whole is not None):
             raise ValueError(f"{self.id}: `whole` belongs to share, which needs it")
+        if self.of.at_least and (self.relation, self.of.metric) != ("ordering", CENSORED):
+            raise ValueError(f"{self.id}: `at_least` is of an ordering of {CENSORED}")
         numbers = (
             [self.paper] if not self.cases else [case.paper or self.paper for case in self.cases]
         )

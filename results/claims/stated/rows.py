@@ -101,7 +101,7 @@ def _rows(statement: Statement, case: StatementCase) -> Iterator[ClaimRow]:
                 "above 1",
                 accepted,
                 near(statement, accepted, (1.0, None), index=False),
-                ((_of(upper, base), _of(lower, base)),),
+                ((_of(upper, base), _of(lower, base.model_copy(update={"at_least": None}))),),
             )
         return
     accepted, text = _accepted(statement, paper)

@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pydantic import ValidationError
 
 from orchestrator.errors import UsageError
 from orchestrator.recording.model import SENDER_STATE_DTYPE
+from results.claims import values as claim_values
 from results.claims.stated.accepted import AcceptedRange
-from results.claims.stated.model import Quantity
-from results.claims.stated.rows import ClaimRow
+from results.claims.stated.model import Quantity, Statement
+from results.claims.stated.rows import ClaimRow, rows
 from results.claims.values import ExperimentRuns, input_rate_bps, matching, series, value
 from results.experiment.left_out import LeftOut
+from results.experiment.values import RunValues
 from results.matrix.axes import axes
 from results.store.store import Store
 from results.store.writing import RecordingData
@@ -30,6 +33,13 @@ VARIANTS: Sequence[Mapping[str, Any]] = (
     },
     {"topology.queue.limit": "1e-3", "flows.one.congestion": "reno", "flows": [1]},
 )
+
+ORDERING: dict[str, Any] = {
+    "id": "W1.1", "says": "later", "place": "here", "relation": "ordering", "tolerance": 0,
+    "reason": "any", "of": {"experiment": "e", "metric": "convergence_time_s", "at_least": True},
+    "compare": [{"name": "a", "of": {"where": {"limit": "10p"}}},
+                {"name": "b", "of": {"where": {"limit": "20p"}}}],
+}  # fmt: skip
 
 
 @pytest.fixture
@@ -87,6 +97,31 @@ def test_terms_are_paired_by_repetition(store: Store) -> None:
     assert not series(row({"where": {"limit": "30p"}}), {"e": there}).present
     with pytest.raises(UsageError, match="fits 2 variants"):
         series(row({}), {"e": there})
+
+
+def test_what_does_not_converge_counts_with_its_time_above_and_has_no_value_below(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stated = Statement.model_validate(ORDERING)
+    (made,) = rows(stated)
+    ((upper, lower),) = made.terms
+    assert (upper.at_least, lower.at_least) == (True, None)
+    variants = ({"limit": "10p"}, {"limit": "20p"})
+    ids = experiments.make(store, lambda _v, _r: {"one": 1e6, "two": 1e6}, variants, 2)
+    there = runs(store, ids, variants)
+    monkeypatch.setattr(claim_values, "time_to_converge_s", lambda _run, _span: 90.0)
+    times = {ids[0]: None, ids[1]: 45.0, ids[2]: 30.0, ids[3]: 30.0}
+    monkeypatch.setattr(
+        RunValues, "value", lambda self, _subject, _metric: times[self.run.id], raising=True
+    )
+    assert series(made, {"e": there}).values == [3.0, 1.5]
+    times[ids[2]] = None
+    assert series(made, {"e": there}).values == [1.5]
+
+
+def test_only_an_ordering_of_times_to_converge_may_be_at_least() -> None:
+    with pytest.raises(ValidationError, match="`at_least` is of an ordering of convergence_time_s"):
+        Statement.model_validate({**ORDERING, "of": {**ORDERING["of"], "metric": "timeouts"}})
 
 
 @pytest.mark.parametrize(

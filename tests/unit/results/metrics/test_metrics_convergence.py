@@ -9,6 +9,7 @@ import pytest
 
 from orchestrator.recording.model import FlowRecord
 from results import metrics
+from results.metrics.convergence import time_to_converge_s
 from results.records.model import WHOLE
 from tests.support.metrics_flows import Data, receiver, sender
 from tests.support.recordings import Rows, flow
@@ -116,3 +117,12 @@ def test_a_flow_that_ended_before_the_other_began_has_no_time() -> None:
         *sampled(1, joining(4.0), 4.0),
     ]
     assert found(rows, flow("a", stop_s=3.0), LATE) is None
+
+
+def test_flows_that_do_not_converge_had_a_time_for_it() -> None:
+    rows = [*sampled(0, steady), *sampled(1, joining(20.0), 4.0)]
+    data = Data(rows, flows=(flow("a"), LATE))
+    span = metrics.spans(data)[WHOLE]
+    assert metrics.compute(data)[WHOLE].run["convergence_time_s"] is None
+    assert time_to_converge_s(data, span) == 6.0
+    assert time_to_converge_s(Data(rows[:101], flows=(flow("a"),)), span) is None
