@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+from results.traces.view import TraceView
 
 
 @dataclass(frozen=True)
@@ -22,6 +25,20 @@ class Moment:
     until_ns: int | None = None
     numbers: dict[str, Any] = field(default_factory=dict)
     evidence: dict[str, int] = field(default_factory=dict)
+
+
+def of_end(view: TraceView, flow: int, end: int, moments: Iterable[Moment]) -> Iterator[Moment]:
+    """Yield moments of an end of a connection, with its ports where the flow has several."""
+    ports = view.ports(flow, end)
+    for moment in moments:
+        if ports is None:
+            yield moment
+            continue
+        yield replace(
+            moment,
+            text=f"{moment.text} (ports {ports[0]} to {ports[1]})",
+            numbers={**moment.numbers, "sender_port": ports[0], "receiver_port": ports[1]},
+        )
 
 
 def until(begin_ns: int, end_ns: int, gap_ns: int) -> str:

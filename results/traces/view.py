@@ -70,6 +70,20 @@ class TraceView:
         mask = (known["flow"] == flow) & (known["is_sender"] == int(sender))
         return [int(end) for end in known["end"][mask]]
 
+    def ports(self, flow: int, end: int) -> tuple[int, int] | None:
+        """Return the ports of a connection, of its sender and its receiver, given one of its ends.
+
+        None where the flow has only this connection in the trace.
+        """
+        known = self.trace.tables["ends"]
+        of_flow = known[known["flow"] == flow]
+        (found,) = of_flow[of_flow["end"] == end]
+        ports = (int(found["port"]), int(found["peer_port"]))
+        alike = of_flow[of_flow["is_sender"] == found["is_sender"]]
+        if len(alike) == 1:
+            return None
+        return ports if found["is_sender"] else (ports[1], ports[0])
+
     def events(self, end: int) -> Rows:
         """Return the events of the end of a connection."""
         rows = self.trace.tables["events"]

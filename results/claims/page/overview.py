@@ -107,6 +107,9 @@ orchestrator reproduce --full --plan              # what the papers' own size wo
   machine, whose CPUs are shared. A second call took 4 to 8 seconds.
 - An ordering is shown as the ratio of each value to the next, which must be above 1 by more than
   the tolerance.
+- Shares that do not converge within a run have no time of convergence. In an ordering of such times
+  the run counts above with the time that it had, so that the ratio is at least what is shown. Below
+  it has no value.
 - An *ablation* runs a statement again in a changed set-up. A cause is named only where an
   ablation shows it.
 - Where the text of a paper gives numbers, a figure shows them beside ours. Its grey bands have what

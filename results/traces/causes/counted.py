@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from results.traces.moments import Moment
+from results.traces.moments import Moment, of_end
 from results.traces.view import TraceView, counter
 
 _BY_TIME_STAMPS = "the ACKs' time stamps show that"
@@ -78,7 +78,9 @@ def moments(view: TraceView, flow: int) -> Iterator[Moment]:
                     by_name.setdefault(name, []).append(event)
             for name, events in by_name.items():
                 for group in _groups(events, view.base_rtt_ns(flow)):
-                    yield _moment(view, flow, is_sender, name, group)
+                    yield from of_end(
+                        view, flow, end, [_moment(view, flow, is_sender, name, group)]
+                    )
 
 
 def _groups(events: Sequence[Any], gap_ns: int) -> Iterator[list[Any]]:

@@ -10,7 +10,7 @@ import numpy as np
 
 from orchestrator.protocol.reports import trace_records as records
 from results.traces.causes import packet_losses
-from results.traces.moments import Moment
+from results.traces.moments import Moment, of_end
 from results.traces.names import LOSSES, RETRANSMISSION_TIMER
 from results.traces.view import Rows, TraceView, chosen
 from results.wording.quantities import plural
@@ -68,7 +68,8 @@ def moments(view: TraceView, flow: int) -> Iterator[Moment]:
         again = events[events["what"] == records.RETRANSMIT]
         lost = _lost(view, handshake, syns)
         if len(again) or lost:
-            yield _moment(view, flow, handshake, events, lost)
+            moment = _moment(view, flow, handshake, events, lost)
+            yield from of_end(view, flow, handshake.end, [moment])
 
 
 def _before(rows: Rows, until_ns: int | None) -> Rows:

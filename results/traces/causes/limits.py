@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from orchestrator.protocol.reports import trace_records as records
-from results.traces.moments import Moment
+from results.traces.moments import Moment, of_end
 from results.traces.names import LIMITS
 from results.traces.view import Rows, TraceView
 
@@ -21,8 +21,8 @@ _LEAST_RTTS = 1.0
 def moments(view: TraceView, flow: int) -> Iterator[Moment]:
     """Yield each time of a base RTT or more, and each restart after a pause."""
     for end in view.ends(flow, sender=True):
-        yield from _limited(view, flow, end)
-        yield from _restarts(view, flow, end)
+        yield from of_end(view, flow, end, _limited(view, flow, end))
+        yield from of_end(view, flow, end, _restarts(view, flow, end))
 
 
 def _limited(view: TraceView, flow: int, end: int) -> Iterator[Moment]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from orchestrator.protocol.reports import trace_records as records
-from results.traces.moments import Moment, until
+from results.traces.moments import Moment, of_end, until
 from results.traces.view import Rows, TraceView, chosen
 from results.wording.quantities import plural
 
@@ -19,7 +19,7 @@ def moments(view: TraceView, flow: int) -> Iterator[Moment]:
     """Yield each group of marks less than a base RTT apart, and each reduction without a loss."""
     yield from _marks(view, flow)
     for end in view.ends(flow, sender=True):
-        yield from _reductions(view, flow, end)
+        yield from of_end(view, flow, end, _reductions(view, flow, end))
 
 
 def marked(rows: Rows, whole: bool) -> Rows:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from orchestrator.protocol.reports import trace_records as records
-from results.traces.moments import Moment
+from results.traces.moments import Moment, of_end
 from results.traces.view import Rows, TraceView, counter
 from results.wording.quantities import plural
 
@@ -32,10 +32,10 @@ class _Recovery:
 def moments(view: TraceView, flow: int) -> Iterator[Moment]:
     """Yield each fast recovery of a flow's senders."""
     for end in view.ends(flow, sender=True):
-        yield from _of_end(view, flow, end)
+        yield from of_end(view, flow, end, _recoveries(view, flow, end))
 
 
-def _of_end(view: TraceView, flow: int, end: int) -> Iterator[Moment]:
+def _recoveries(view: TraceView, flow: int, end: int) -> Iterator[Moment]:
     states = view.states(end)
     current: _Recovery | None = None
     counted = ""

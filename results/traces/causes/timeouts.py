@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from orchestrator.protocol.reports import trace_records as records
-from results.traces.moments import Moment
+from results.traces.moments import Moment, of_end
 from results.traces.names import LOSS_PROBE_TIMER, RETRANSMISSION_TIMER
 from results.traces.view import Rows, TraceView, counter
 
@@ -23,7 +23,7 @@ def moments(view: TraceView, flow: int) -> Iterator[Moment]:
     for end in view.ends(flow, sender=True):
         events = view.events(end)
         for position in np.flatnonzero(events["what"] == records.TIMER).tolist():
-            yield from _of_timer(view, flow, events, position)
+            yield from of_end(view, flow, end, _of_timer(view, flow, events, position))
 
 
 def _of_timer(view: TraceView, flow: int, events: Rows, position: int) -> Iterator[Moment]:

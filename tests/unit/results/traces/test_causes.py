@@ -31,7 +31,7 @@ def trace(**rows: Sequence[Row]) -> Trace:
     """A trace of the flow 0 with these rows, and nothing else."""
     tables = {}
     for name, dtype in TABLES.items():
-        given = ENDS if name == "ends" else rows.get(name, [])
+        given = rows.get(name, ENDS if name == "ends" else [])
         tables[name] = np.zeros(len(given), dtype)
         for number, row in enumerate(given):
             for column, value in row.items():
@@ -62,6 +62,23 @@ def count(time_ns: int, name: str, end: int = SENDER, value: int = 1) -> Row:
 
 def test_nothing_is_said_of_nothing(said: Any) -> None:
     assert said() == []
+
+
+def test_moments_of_a_flow_with_several_connections_have_ports(said: Any) -> None:
+    idle = [event(5 * MS, records.CWND, end, value=10, before=20) for end in (SENDER, 3)]
+    (one,) = said(events=idle[:1])
+    assert "port" not in one.text
+    others = [
+        {"end": 3, "flow": 0, "is_sender": 1, "port": 7, "peer_port": 9},
+        {"end": 4, "flow": 0, "port": 9, "peer_port": 7},
+    ]
+    grown = count(6 * MS, "TCPRcvQDrop", end=4)
+    first, second, third = said(ends=[*ENDS, *others], events=[*idle, grown])
+    assert first.text == f"{one.text} (ports 7 to 8)"
+    assert second.text == f"{one.text} (ports 7 to 9)"
+    assert third.text.endswith("(ports 7 to 9)")
+    assert (third.numbers["sender_port"], third.numbers["receiver_port"]) == (7, 9)
+    assert second.numbers == {**one.numbers, "sender_port": 7, "receiver_port": 9}
 
 
 def test_rows_of_other_flows_say_nothing(said: Any) -> None:
