@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import shutil
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
@@ -26,6 +28,12 @@ MEASURED = read_all(claim_evidence.USUAL / "measured")
 @pytest.fixture(scope="module")
 def client(tmp_path_factory: pytest.TempPathFactory) -> FlaskClient:
     return create_app(tmp_path_factory.mktemp("papers") / "none.db").test_client()
+
+
+@pytest.fixture(scope="module")
+def page_of(client: FlaskClient) -> Callable[[str], str]:
+    """The text of a page by its address; each is made once."""
+    return functools.cache(lambda address: client.get(address).text)
 
 
 @pytest.mark.slow
@@ -52,7 +60,7 @@ def test_a_paper_shows_the_verdict_and_every_measured_row(client: FlaskClient, n
 
 
 @pytest.mark.slow
-def test_one_figure_has_all_claims(client: FlaskClient) -> None:
+def test_one_figure_has_all_claims(client: FlaskClient, page_of: Callable[[str], str]) -> None:
     assert 'src="/papers/agreement.svg"' in client.get("/papers").text
     answer = client.get("/papers/agreement.svg")
     assert (answer.status_code, answer.mimetype) == (200, "image/svg+xml")
@@ -69,21 +77,21 @@ def test_one_figure_has_all_claims(client: FlaskClient) -> None:
     assert len(named) > 30
     for address in set(re.findall(r'href="(/papers/[^"]+)"', drawn)):
         page, _, claim = address.partition("#")
-        assert f'id="{claim}"' in client.get(page).text
+        assert f'id="{claim}"' in page_of(page)
         counting.remove(claim)
     assert not counting
 
 
 @pytest.mark.slow
-def test_ten_lines_lead_to_their_evidence(client: FlaskClient) -> None:
-    text = client.get("/papers").text
+def test_ten_lines_lead_to_their_evidence(page_of: Callable[[str], str]) -> None:
+    text = page_of("/papers")
     for lesson in TEN_LINES:
         assert lesson.says in unescape(text)
         for id_ in lesson.statements:
             (address,) = set(re.findall(rf'<a href="([^"]+)">{re.escape(id_)}</a>', text))
             page, _, claim = address.partition("#")
             assert id_.partition(".")[0] == claim
-            assert f'id="{claim}"' in client.get(page).text
+            assert f'id="{claim}"' in page_of(page)
 
 
 @pytest.mark.slow
