@@ -15,6 +15,7 @@ The build follows Documentation/virt/uml/user_mode_linux_howto_v2.rst: ARCH=um d
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import json
@@ -25,8 +26,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from guest import build_steps, cache, source
+from guest import build_steps, cache, patch_series, source
 from guest.build_steps import Progress
+from guest.source import Source
 from orchestrator.errors import MachineError
 from orchestrator.files.temporary import remove_with_retries
 
@@ -34,7 +36,6 @@ RECIPE_VERSION = 1
 """Version of the build steps; raise it when they build another kernel from the same inputs."""
 
 FRAGMENT = Path(__file__).parent / "kernel.config"
-PATCHES = Path(__file__).parent / "patches"
 
 TOOL_PACKAGES = {
     "gcc": "gcc",
@@ -91,11 +92,6 @@ class GuestKernel:
         return self.linux.parent / "tree"
 
 
-def patches() -> list[Path]:
-    """Return the patches in the order in which they are applied."""
-    return sorted(PATCHES.glob("*.patch"))
-
-
 def missing_tools() -> dict[str, str]:
     """Return the tools that the build needs and this machine lacks, each with its package."""
     missing = {
@@ -106,14 +102,24 @@ def missing_tools() -> dict[str, str]:
     return missing
 
 
-def current_inputs() -> BuildInputs:
-    """Return the inputs of a build on this machine now, without comments in the files."""
-    try:
-        identity = source.locate().identity()
-    except MachineError:
-        identity = None
-    options = "\n".join(build_steps.wanted_options(FRAGMENT.read_text()))
-    changes = "".join(patch.read_text().partition("\n--- ")[2] for patch in patches())
+def current_inputs(kernel: str | None = None) -> BuildInputs:
+    """Return the inputs of a build on this machine now, without comments in the files.
+
+    ``kernel`` is as in :func:`guest.source.locate`.
+
+    Raises:
+        MachineError: the named kernel has no source here.
+    """
+    identity: str | None = None
+    series: patch_series.Series | None = None
+    with contextlib.suppress(*([MachineError] if kernel is None else [])):
+        found = source.locate(kernel)
+        identity, series = found.identity(), found.series()
+    text = FRAGMENT.read_text()
+    options = "\n".join(build_steps.wanted_options(text))
+    if series not in (None, patch_series.BASE):
+        options += "".join(build_steps.alternatives(text).values())
+    changes = "".join(patch.changes for patch in patch_series.of_series(series))
     return BuildInputs(
         source=identity,
         compiler=_compiler_version(),
@@ -122,45 +128,50 @@ def current_inputs() -> BuildInputs:
     )
 
 
-def find() -> GuestKernel | None:
+def find(kernel: str | None = None) -> GuestKernel | None:
     """Return the cached kernel of the current inputs, or None.
+
+    ``kernel`` is as in :func:`guest.source.locate`.
 
     When the source or the compiler is missing, return the newest kernel whose other inputs are
     equal.
 
     Raises:
-        MachineError: there is one, but other users than this one and root could have changed it.
+        MachineError: there is one, but other users than this one and root could have changed it;
+            or the named kernel has no source here.
     """
-    return _find(current_inputs())
+    return _find(current_inputs(kernel))
 
 
-def ensure(progress: Progress = build_steps.silent) -> GuestKernel:
+def ensure(progress: Progress = build_steps.silent, kernel: str | None = None) -> GuestKernel:
     """Return the kernel of the current inputs; build it (some minutes) when it is not cached.
+
+    ``kernel`` is as in :func:`guest.source.locate`.
 
     Raises:
         MachineError: a tool, the source, space or rights are missing, a patch does not apply, or
             the build failed; the message names the fix.
     """
     cache.remove_abandoned_builds(cache.own_root())
-    inputs = current_inputs()
+    inputs = current_inputs(kernel)
     cached = _find(inputs)
     if cached is not None:
         return cached
-    require_machine()
+    require_machine(kernel)
     root = cache.make_root()
     waiting = functools.partial(progress, "waiting for another build of the guest kernel", None)
     with cache.builder_lock(root, waiting) as lock:
-        return _find(inputs) or _build(inputs, root, progress, lock)
+        return _find(inputs) or _build(source.locate(kernel), inputs, root, progress, lock)
 
 
-def require_machine() -> None:
+def require_machine(kernel: str | None = None) -> None:
     """Raise MachineError unless this machine can build the kernel."""
     if platform.machine() != "x86_64" or platform.system() != "Linux":
         raise MachineError(
             f"the guest kernel needs x86-64 Linux, and this machine is {platform.machine()}",
             "use an x86-64 Linux machine, or a virtual machine of that kind",
         )
-    source.locate()
+    source.locate(kernel)
     missing = missing_tools()
     if missing:
         raise MachineError(
@@ -215,7 +226,23 @@ def _read(manifest: Path, root: Path) -> GuestKernel:
     )
 
 
-def _build(inputs: BuildInputs, root: Path, progress: Progress, lock: int) -> GuestKernel:
+def built() -> list[GuestKernel]:
+    """Return all kernels that are cached, the newest first; of equal ones the first that is found.
+
+    Raises:
+        MachineError: other users than this one and root could have changed one.
+    """
+    found: dict[str, tuple[float, GuestKernel]] = {}
+    for root in cache.search_roots():
+        for manifest in (root / "guest").glob("*/manifest.json"):
+            kernel = _read(manifest, root)
+            found.setdefault(kernel.key, (manifest.stat().st_mtime, kernel))
+    return [kernel for _time, kernel in sorted(found.values(), key=lambda pair: -pair[0])]
+
+
+def _build(
+    found: Source, inputs: BuildInputs, root: Path, progress: Progress, lock: int
+) -> GuestKernel:
     """Build into a temporary folder and move it into the cache; needs the builder lock."""
     free = shutil.disk_usage(root).free
     if free < FREE_BYTES_NEEDED:
@@ -230,7 +257,7 @@ def _build(inputs: BuildInputs, root: Path, progress: Progress, lock: int) -> Gu
     workshop.mkdir(mode=0o755)
     try:
         build = build_steps.Build(workshop, log, progress, held=(lock,))
-        result = build.make(source.locate(), patches(), FRAGMENT)
+        result = build.make(found, patch_series.of_series(found.series()), FRAGMENT)
         manifest = {
             **build.describe(result),
             "compiler": inputs.compiler,

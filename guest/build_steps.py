@@ -6,16 +6,21 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
 from guest.cache import sha256
+from guest.patch_series import Patch, series_text
 from guest.source import SOURCE_VARIABLE, Source
 from guest.step_runner import run_step
 from orchestrator.errors import MachineError
 
 COMPILE_LINES = 1530
 """Lines that the compilation of 6.12 prints with our configuration; used for the progress only."""
+
+_OR = "# or "
+"""What a line of the fragment begins with that takes the place of the one before it."""
 
 FAILURE_LINES = 15
 """Lines of the log that an error repeats."""
@@ -69,6 +74,16 @@ def wanted_options(fragment: str) -> list[str]:
     ]
 
 
+def alternatives(fragment: str) -> dict[str, str]:
+    """Return the lines that take the place of others, by those that a kernel may lack."""
+    lines = fragment.splitlines()
+    return {
+        line: after.removeprefix(_OR)
+        for line, after in pairwise(lines)
+        if after.startswith(_OR) and line in wanted_options(fragment)
+    }
+
+
 def lost_options(fragment: str, config: str) -> list[str]:
     """Return the lines of a configuration fragment that the final configuration lacks.
 
@@ -98,13 +113,15 @@ class Build:
         self.held = held
         self.progress = progress
         self.origin = ""
+        self.patches: dict[str, str | None] = {}
         self.began_s = time.monotonic()
 
-    def make(self, source: Source, patches: Sequence[Path], fragment: Path) -> Path:
+    def make(self, source: Source, patches: Sequence[Patch], fragment: Path) -> Path:
         """Build the kernel and return the folder with all its files.
 
         Raises:
-            MachineError: a patch does not apply, an option is not available, or a step failed.
+            MachineError: a required patch does not apply, an option is not available, or a step
+                failed.
         """
         self.origin = str(source.path)
         with self.log.open("w") as log:
@@ -126,6 +143,7 @@ class Build:
                 module.stem: sha256(module) for module in sorted((result / "modules").iterdir())
             },
             "source": self.origin,
+            "patches": self.patches,
             "build_s": round(time.monotonic() - self.began_s, 1),
         }
 
@@ -153,27 +171,52 @@ class Build:
                 f"let {SOURCE_VARIABLE} name a kernel tree or its tarball",
             )
 
-    def _patch(self, patch: Path, source: Source, log: TextIO) -> None:
+    def _patch(self, patch: Patch, source: Source, log: TextIO) -> None:
+        """Apply the first of a patch's files that fits, or leave out one that may be missing."""
         self.progress(f"applying {patch.name}", None)
-        try:
-            self._run(["patch", "-p1", "--batch", "--forward", f"--input={patch}"], log)
-        except StepFailedError as error:
+        command = ["patch", "-p1", "--batch", "--forward"]
+        problems = []
+        for file in patch.files:
+            try:
+                self._run([*command, "--dry-run", f"--input={file}"], log)
+            except StepFailedError as error:
+                problems.append(f"for {series_text(file)}:\n{error.tail}")
+                continue
+            self._run([*command, f"--input={file}"], log)
+            self.patches[patch.name] = series_text(file)
+            return
+        if patch.is_required:
             raise MachineError(
-                f"{patch.name} does not apply to {source.path}\n{error.tail}",
-                f"let {SOURCE_VARIABLE} name a Linux 6.12 source, or make {patch} fit this one",
-            ) from error
+                f"{patch.name} does not apply to {source.path}\n" + "\n".join(problems),
+                f"let {SOURCE_VARIABLE} name a source that it fits, such as Linux 6.12, or add "
+                f"{patch.files[0].parent}/SERIES/{patch.files[0].name} for this one",
+            )
+        self.patches[patch.name] = None
 
     def _configure(self, fragment: Path, log: TextIO) -> None:
         self.progress("configuring the guest kernel", None)
         self._make(["defconfig"], log)
         self._run(["scripts/kconfig/merge_config.sh", "-m", ".config", str(fragment)], log)
         self._make(["olddefconfig"], log)
-        lost = lost_options(fragment.read_text(), (self.tree / ".config").read_text())
+        text = fragment.read_text()
+        lost = lost_options(text, self._config())
+        instead = [other for line, other in alternatives(text).items() if line in lost]
+        if instead:
+            others = self.tree.parent / "instead.config"
+            others.write_text("".join(f"{line}\n" for line in instead))
+            self._run(["scripts/kconfig/merge_config.sh", "-m", ".config", str(others)], log)
+            self._make(["olddefconfig"], log)
+            lost = [line for line in lost_options(text, self._config())
+                    if alternatives(text).get(line) not in instead]  # fmt: skip
+            lost += lost_options(others.read_text(), self._config())
         if lost:
             raise MachineError(
                 f"this kernel source lacks options of {fragment.name}: {', '.join(lost)}",
                 f"let {SOURCE_VARIABLE} name a Linux 6.12 source, or change {fragment}",
             )
+
+    def _config(self) -> str:
+        return (self.tree / ".config").read_text()
 
     def _compile(self, log: TextIO) -> None:
         lines = 0

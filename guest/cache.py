@@ -14,6 +14,7 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 from orchestrator.errors import MachineError
 from orchestrator.files.temporary import (
@@ -153,22 +154,31 @@ def sha256(path: Path) -> str:
 
 
 def remembered_sha256(path: Path) -> str:
-    """Return the SHA-256 of a large file, as remembered while its size and time are the same.
+    """Return the SHA-256 of a large file, as remembered while its size and time are the same."""
+    return str(remembered(path, "sha256", lambda: sha256(path)))
 
-    Each cache remembers such hashes. When no cache can be written, the file is read each time.
+
+def remembered(path: Path, name: str, compute: Callable[[], Any]) -> Any:
+    """Return what is computed of a large file, as remembered while its size and time are the same.
+
+    ``name`` is what it is called, and ``compute`` returns it, ready for JSON. Each cache remembers
+    such values. When no cache can be written, it is computed each time.
     """
     status = path.stat()
     mark = [status.st_size, status.st_mtime_ns]
     for root in search_roots():
-        remembered = _read_memory(root).get(str(path), {})
-        if remembered.get("mark") == mark:
-            return str(remembered["sha256"])
-    digest = sha256(path)
+        values = _read_memory(root).get(str(path), {})
+        if values.get("mark") == mark and name in values:
+            return values[name]
+    value = compute()
     with contextlib.suppress(MachineError, OSError):
         root = make_root()
-        known = {**_read_memory(root), str(path): {"mark": mark, "sha256": digest}}
+        known = _read_memory(root)
+        of_path = known.get(str(path), {})
+        kept = of_path if of_path.get("mark") == mark else {}
+        known[str(path)] = {**kept, "mark": mark, name: value}
         replace_text(root / MEMORY, json.dumps(known, indent=1))
-    return digest
+    return value
 
 
 def _read_memory(root: Path) -> dict[str, dict[str, object]]:

@@ -7,17 +7,21 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from guest import cache, pinned
 from guest.download import download
+from guest.patch_series import Series, series_of_makefile
 from orchestrator.errors import MachineError
 
 SOURCE_VARIABLE = "ORCHESTRATOR_KERNEL_SOURCE"
-DEBIAN_SOURCE = Path("/usr/src/linux-source-6.12.tar.xz")
+DEBIAN_FOLDER = Path("/usr/src")
 DEBIAN_PACKAGE = "linux-source-6.12"
+DEBIAN_SOURCE = DEBIAN_FOLDER / f"{DEBIAN_PACKAGE}.tar.xz"
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,23 @@ class Source:
             digest.update(f"{name}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
         return "tree:" + digest.hexdigest()
 
+    def series(self) -> Series | None:
+        """Return its version and patch level, as its Makefile has them; None where it has none.
+
+        Of a tarball they are remembered by path, size and time of change.
+        """
+        if self.is_tree:
+            makefile = self.path / "Makefile"
+            return series_of_makefile(makefile.read_text()) if makefile.is_file() else None
+        found = cache.remembered(self.path, "series", lambda: list(self._series_in_tarball() or ()))
+        return (int(found[0]), int(found[1])) if found else None
+
+    def _series_in_tarball(self) -> Series | None:
+        command = ["tar", "--extract", "--to-stdout", "--occurrence=1", "--wildcards",
+                   "--no-wildcards-match-slash", f"--file={self.path}", "*/Makefile"]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, check=False)
+        return series_of_makefile(done.stdout.decode(errors="replace"))
+
 
 def available() -> Source | None:
     """Return the source to build: the first that is there, or None.
@@ -71,12 +92,17 @@ def available() -> Source | None:
     return None if fetched is None else Source(fetched)
 
 
-def locate() -> Source:
-    """Return the source to build, as ``available`` does.
+def locate(kernel: str | None = None) -> Source:
+    """Return the source of a kernel, without a name the one to build by default.
+
+    ``kernel`` is a series, such as 7.3, whose Debian package is installed or was fetched, or a path
+    of a tree or a tarball.
 
     Raises:
         MachineError: there is none, or as in ``available``.
     """
+    if kernel is not None:
+        return _named(kernel)
     source = available()
     if source is not None:
         return source
@@ -84,6 +110,26 @@ def locate() -> Source:
         f"no kernel source: {DEBIAN_SOURCE} is not there, and none was downloaded",
         f"on Debian, apt-get install {DEBIAN_PACKAGE}; elsewhere, {pinned.command()};"
         f" or let {SOURCE_VARIABLE} name a 6.12 tree or tarball",
+    )
+
+
+def _named(kernel: str) -> Source:
+    if re.fullmatch(r"\d+\.\d+", kernel):
+        name = f"linux-source-{kernel}.tar.xz"
+        fetched = [root / pinned.FOLDER / name for root in cache.search_roots()]
+        for path in (DEBIAN_FOLDER / name, *fetched):
+            if path.is_file():
+                return Source(path)
+        raise MachineError(
+            f"no source of Linux {kernel} is here",
+            f"on Debian, orchestrator guest fetch {kernel}; or name a tree or a tarball",
+        )
+    path = Path(kernel).expanduser().absolute()
+    if (path / "Kbuild").is_file() or path.is_file():
+        return Source(path)
+    raise MachineError(
+        f"{kernel} is neither a series, a kernel tree nor a tarball",
+        "name a series, such as 6.12, or the path of a tree or a tarball",
     )
 
 

@@ -122,7 +122,7 @@ static_assert(true)
 	.ssthresh	= name##_ssthresh,				\
 	.cong_avoid	= name##_cong_avoid,				\
 	.undo_cwnd	= cc_window_undo_cwnd,				\
-	.cwnd_event	= cc_sampled_cwnd_event,			\
+	CC_CWND_EVENT(cc_sampled_cwnd_event),				\
 	.set_state	= cc_window_set_state,				\
 	.pkts_acked	= name##_pkts_acked,				\
 	.get_info	= name##_get_info

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * All differences between kernels 6.1 and 7.0 that concern the modules.
+ * All differences between kernels 6.1 and 7.3 that concern the modules.
  *
  * One difference needs no code here. in_ack_event comes before the kernel counts
  * what an ACK acknowledges, or after it (from 6.1.141 and 6.12.31 on). No module
@@ -28,8 +28,8 @@
 #error "needs Linux 6.1 or later"
 #endif
 
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
-#error "needs Linux 7.0 or earlier: 7.1 made CA_EVENT_TX_START an operation"
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 4, 0)
+#error "needs Linux 7.3 or earlier"
 #endif
 
 /* The arguments of cong_control; modules use sk and rs alone */
@@ -56,8 +56,30 @@ cc_register_sysctls(struct net *net, struct ctl_table *table, size_t count)
 #endif
 }
 
+/*
+ * From 7.1 on, CA_EVENT_TX_START is no event of cwnd_event but an operation.
+ * After a handler of all events, CC_TX_START(handler) makes that operation;
+ * CC_CWND_EVENT(handler) initializes both.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
+#define CC_TX_START(handler)
+#define CC_CWND_EVENT(handler) .cwnd_event = handler
+#else
+#define CC_TX_START(handler)						\
+static inline void handler##_tx_start(struct sock *sk)			\
+{									\
+	handler(sk, CA_EVENT_TX_START);					\
+}
+#define CC_CWND_EVENT(handler)						\
+	.cwnd_event = handler, .cwnd_event_tx_start = handler##_tx_start
+#endif
+
 /* Declare a probe of a tracepoint; run_trace uses sk, skb and reason alone. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 1, 0)
+#define CC_PROBE_OF_KFREE_SKB(name)					\
+	void name(void *data, struct sk_buff *skb, void *location,	\
+		  enum skb_drop_reason reason, const struct sock *rx_sk)
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)
 #define CC_PROBE_OF_KFREE_SKB(name)					\
 	void name(void *data, struct sk_buff *skb, void *location,	\
 		  enum skb_drop_reason reason)

@@ -237,7 +237,7 @@ static struct tcp_congestion_ops tcp_libra __read_mostly = {
 	.cong_control	= libra_cong_control,
 	.undo_cwnd	= tcp_reno_undo_cwnd,
 	.set_state	= libra_set_state,
-	.cwnd_event	= cc_control_event,
+	CC_CWND_EVENT(cc_control_event),
 	.pkts_acked	= libra_pkts_acked,
 	.min_tso_segs	= libra_min_tso_segs,
 	.get_info	= libra_get_info,

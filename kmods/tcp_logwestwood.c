@@ -125,6 +125,8 @@ static void logwestwood_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 		liad_timeout(&lw->window);
 }
 
+CC_TX_START(logwestwood_cwnd_event)
+
 static struct cc_shown logwestwood_shown(const struct sock *sk)
 {
 	const struct logwestwood *lw = inet_csk_ca(sk);
@@ -143,7 +145,7 @@ static struct tcp_congestion_ops tcp_logwestwood __read_mostly = {
 	.ssthresh	= logwestwood_ssthresh,
 	.cong_avoid	= logwestwood_cong_avoid,
 	.undo_cwnd	= logwestwood_undo_cwnd,
-	.cwnd_event	= logwestwood_cwnd_event,
+	CC_CWND_EVENT(logwestwood_cwnd_event),
 	.set_state	= cc_window_set_state,
 	.pkts_acked	= logwestwood_pkts_acked,
 	.get_info	= logwestwood_get_info,

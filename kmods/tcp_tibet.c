@@ -186,7 +186,7 @@ static struct tcp_congestion_ops tcp_tibet __read_mostly = {
 	.ssthresh	= tibet_ssthresh,
 	.cong_avoid	= tibet_cong_avoid,
 	.undo_cwnd	= tibet_undo_cwnd,
-	.cwnd_event	= cc_sampled_cwnd_event,
+	CC_CWND_EVENT(cc_sampled_cwnd_event),
 	.set_state	= cc_window_set_state,
 	.pkts_acked	= tibet_pkts_acked,
 	.get_info	= tibet_get_info,

@@ -97,6 +97,8 @@ static void westwood3_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	cc_sampled_cwnd_event(sk, event);
 }
 
+CC_TX_START(westwood3_cwnd_event)
+
 static struct cc_shown westwood3_shown(const struct sock *sk)
 {
 	const struct westwood3_state *w = inet_csk_ca(sk);
@@ -114,7 +116,7 @@ static struct tcp_congestion_ops tcp_westwood3 __read_mostly = {
 	.ssthresh	= westwood3_ssthresh,
 	.cong_avoid	= westwood3_cong_avoid,
 	.undo_cwnd	= cc_window_undo_cwnd,
-	.cwnd_event	= westwood3_cwnd_event,
+	CC_CWND_EVENT(westwood3_cwnd_event),
 	.set_state	= cc_window_set_state,
 	.pkts_acked	= westwood3_pkts_acked,
 	.get_info	= westwood3_get_info,

@@ -76,7 +76,7 @@ static struct tcp_congestion_ops tcp_westwoodplus __read_mostly = {
 	.ssthresh	= westwoodplus_ssthresh,
 	.cong_avoid	= westwoodplus_cong_avoid,
 	.undo_cwnd	= cc_window_undo_cwnd,
-	.cwnd_event	= cc_sampled_cwnd_event,
+	CC_CWND_EVENT(cc_sampled_cwnd_event),
 	.set_state	= cc_window_set_state,
 	.pkts_acked	= westwoodplus_pkts_acked,
 	.get_info	= westwoodplus_get_info,

@@ -36,9 +36,9 @@ PROCESSES = """
     rt_sigtimedwait rt_tgsigqueueinfo sched_get_priority_max sched_get_priority_min
     sched_getaffinity sched_getparam sched_getscheduler sched_setaffinity sched_yield
     set_robust_list set_tid_address setfsgid setfsuid setgid setitimer setpgid setpriority
-    setregid setresgid setresuid setreuid setrlimit setsid setuid sigaltstack sysinfo tgkill
-    time timer_create timer_delete timer_getoverrun timer_gettime timer_settime timerfd_create
-    timerfd_gettime timerfd_settime times tkill umask uname vfork wait4 waitid
+    setregid setresgid setresuid setreuid setrlimit setsid setuid sigaltstack signalfd4 sysinfo
+    tgkill time timer_create timer_delete timer_getoverrun timer_gettime timer_settime
+    timerfd_create timerfd_gettime timerfd_settime times tkill umask uname vfork wait4 waitid
 """
 
 MEMORY = """

@@ -21,10 +21,10 @@ def progress_on(line: StatusLine) -> Progress:
     return progress
 
 
-def ensure_kernel(line: StatusLine) -> GuestKernel:
-    """Return the guest kernel; build it first when it is not cached.
+def ensure_kernel(line: StatusLine, kernel: str | None = None) -> GuestKernel:
+    """Return the guest kernel of that name, or the default; build it first when it is not cached.
 
     Raises:
         MachineError: it cannot be built here.
     """
-    return build.ensure(progress_on(line))
+    return build.ensure(progress_on(line), kernel)

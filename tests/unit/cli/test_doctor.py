@@ -7,13 +7,14 @@ import os
 import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner, Result
 
-from guest import build
+from guest import build, debian_source
 from guest.build import GuestKernel
 from guest.build_steps import Progress
 from orchestrator import sandbox
@@ -133,7 +134,7 @@ def test_an_unknown_back_end_is_refused(healthy: Path) -> None:
 def test_without_kernel_source_the_guest_back_end_is_absent(
     healthy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lack() -> None:
+    def lack(kernel: str | None = None) -> None:
         raise MachineError("the kernel source is not installed", "apt-get install it")
 
     monkeypatch.setattr(build, "find", lambda: None)
@@ -264,27 +265,58 @@ def test_a_probe_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_guest_build_shows_steps_and_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ensure(progress: Progress) -> GuestKernel:
+    def ensure(progress: Progress, kernel: str | None) -> GuestKernel:
         progress("compiling the guest kernel", 0.25)
-        return KERNEL
+        return KERNEL if kernel is None else replace(KERNEL, release=kernel)
 
     monkeypatch.setattr(build, "ensure", ensure)
     result = orchestrator("guest", "build")
     assert result.stdout == "Linux 6.12.7 (key): /c/guest/key/linux\n"
     assert result.stderr == "compiling the guest kernel 25%\n"
     assert orchestrator("guest", "build", "--quiet").stdout == ""
+    assert orchestrator("guest", "build", "7.3").stdout.startswith("Linux 7.3 (key)")
 
 
 def test_guest_info_describes_the_kernel_or_says_how_to_build_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(build, "find", lambda: KERNEL)
+    monkeypatch.setattr(build, "find", lambda kernel=None: KERNEL)
     lines = orchestrator("guest", "info").stdout.splitlines()
     assert "modules   tcp_bbr tcp_bic" in lines
     assert "built in  280 s" in lines
     assert json.loads(orchestrator("guest", "info", "--json").stdout)["key"] == "key"
+    assert not any(line.startswith("patches") for line in lines)
+    applied = {"0001-hz": "6.12", "0002-seed": "7.2", "0003-fast": None, "0004-more": "6.12"}
+    patched = replace(KERNEL, manifest={**KERNEL.manifest, "patches": applied})
+    monkeypatch.setattr(build, "find", lambda kernel=None: patched)
+    lines = orchestrator("guest", "info", "7.3").stdout.splitlines()
+    assert "patches   0001 0004 of 6.12, 0002 of 7.2, 0003 left out" in lines
 
-    monkeypatch.setattr(build, "find", lambda: None)
+    monkeypatch.setattr(build, "find", lambda kernel=None: None)
+    result = orchestrator("guest", "info", "7.3")
+    assert "fix: orchestrator guest build 7.3" in result.stderr
     result = orchestrator("guest", "info")
     assert result.exit_code == 4
     assert "fix: orchestrator guest build" in result.stderr
+
+
+def test_guest_list_has_all_kernels_that_are_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = replace(KERNEL, key="other", release="7.3.4")
+    monkeypatch.setattr(build, "built", lambda: [other, KERNEL])
+    monkeypatch.setattr(build, "find", lambda kernel=None: KERNEL)
+    lines = orchestrator("guest", "list").stdout.splitlines()
+    assert [line.split()[:2] for line in lines[2:]] == [["7.3.4", "other"], ["6.12.7", "key"]]
+    assert ["default" in line for line in lines[2:]] == [False, True]
+    found = json.loads(orchestrator("guest", "list", "--json").stdout)
+    assert [kernel["key"] for kernel in found["kernels"]] == ["other", "key"]
+
+
+def test_guest_fetch_takes_a_series(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        debian_source, "fetch", lambda series, progress: Path(f"/c/linux-source-{series}.tar.xz")
+    )
+    said = orchestrator("guest", "fetch", "7.3").stdout
+    assert said == "/c/linux-source-7.3.tar.xz\nbuild it: orchestrator guest build 7.3\n"
+    result = orchestrator("guest", "fetch", "linux")
+    assert result.exit_code == 2
+    assert "linux is no series: write a number such as 6.12" in result.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import tarfile
 import threading
 import time
@@ -13,13 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from guest import build, build_steps, cache, source
+from guest import build, build_steps, cache, patch_series, source
 from orchestrator.errors import MachineError
 
 FAKE_MAKE = r"""#!/bin/bash
 set -e
 echo "make $*" >>"$0.calls"
 case "$*" in
+  *olddefconfig*) if [ -e lacking ]; then sed -i -f lacking .config; fi ;;
   *defconfig*) [ -e .config ] || printf 'CONFIG_BASE=y\n# CONFIG_OLD is not set\n' >.config ;;
   *mrproper*) rm -f .config ;;
   *linux*)
@@ -76,7 +78,7 @@ def machine(tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path
     monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", str(pack(tree)))
-    monkeypatch.setattr(build, "PATCHES", patches)
+    monkeypatch.setattr(patch_series, "PATCHES", patches)
     monkeypatch.setattr(build, "FRAGMENT", tmp_path / "kernel.config")
     monkeypatch.setattr(build, "FREE_BYTES_NEEDED", 0)
     return tmp_path / "cache"
@@ -103,7 +105,7 @@ def test_a_kernel_is_built_once_and_then_found(machine: Path) -> None:
     assert kernel.release == "6.12.7"
     assert os.access(kernel.linux, os.X_OK)
     assert [path.name for path in kernel.modules_dir.iterdir()] == ["tcp_one.ko"]
-    assert ("applying 0001-hz.patch", None) in steps
+    assert ("applying 0001-hz", None) in steps
     fractions = [fraction for _, fraction in steps if fraction is not None]
     assert fractions == sorted(fractions)
     assert fractions
@@ -195,7 +197,7 @@ def test_a_tree_is_hashed_by_its_files_and_not_changed(
 def test_a_patch_that_does_not_apply_is_named(machine: Path, tree: Path) -> None:
     (tree / "Makefile").write_text("HZ = 1000\n")
     tarball = pack(tree)
-    with pytest.raises(MachineError, match=r"0001-hz\.patch does not apply to") as caught:
+    with pytest.raises(MachineError, match="0001-hz does not apply to") as caught:
         build.ensure()
     assert str(tarball) in str(caught.value)
     assert "ORCHESTRATOR_KERNEL_SOURCE" in caught.value.fix
@@ -255,7 +257,9 @@ def test_a_second_builder_waits_and_uses_the_first_ones_build(machine: Path) -> 
             assert not waiting.is_set()
             second = pool.submit(build.ensure, watch)
             assert waiting.wait(10)
-            first = build._build(build.current_inputs(), root, build_steps.silent, lock)
+            first = build._build(
+                source.locate(), build.current_inputs(), root, build_steps.silent, lock
+            )
             count = len(make_calls(machine))
         assert second.result(10) == first
     assert len(make_calls(machine)) == count
@@ -357,11 +361,81 @@ def test_options_missing_in_the_final_configuration_are_found(config: str, lost:
     assert build_steps.lost_options(fragment, config) == lost
 
 
+@pytest.mark.slow
+def test_a_kernel_that_lacks_an_option_gets_the_other_or_is_refused(
+    machine: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fragment = machine.parent / "kernel.config"
+    fragment.write_text("CONFIG_ASKED=y\n# or CONFIG_OTHER=y\n# CONFIG_OLD is not set\n")
+    assert build_steps.alternatives(fragment.read_text()) == {"CONFIG_ASKED=y": "CONFIG_OTHER=y"}
+    (tree / "lacking").write_text("/^CONFIG_ASKED=/d\n")
+    monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", str(pack(tree)))
+    config = (build.ensure().linux.parent / "config").read_text()
+    assert "CONFIG_OTHER=y" in config
+    assert "CONFIG_ASKED" not in config
+    (tree / "lacking").write_text("/^CONFIG_ASKED=/d\n/^CONFIG_OTHER=/d\n")
+    monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", str(pack(tree)))
+    with pytest.raises(MachineError, match=r"lacks options of kernel\.config: CONFIG_OTHER=y"):
+        build.ensure()
+
+
 def test_every_patch_says_why_and_is_applied_in_order() -> None:
-    patches = build.patches()
+    patches = patch_series.of_series(None)
     numbers = [patch.name[:5] for patch in patches]
     assert numbers == [f"{number:04}-" for number in range(1, len(patches) + 1)]
-    for patch in patches:
-        header, _, change = patch.read_text().partition("\n--- a/")
+    names = {patch.name for patch in patches}
+    for file in patch_series.PATCHES.rglob("*.patch"):
+        header, _, change = file.read_text().partition("\n--- a/")
         assert len(header.split()) > 20
         assert change
+        assert re.search(r"^From: .+\nKind: (required|optional, for .+)$", header, re.MULTILINE)
+        assert file.stem in names, "a series can only replace what 6.12 has"
+
+
+def test_a_series_has_its_own_patch_or_that_of_the_nearest_series(machine: Path) -> None:
+    folder = machine.parent / "patches"
+    for name in ("6.1", "7.2"):
+        (folder / name).mkdir()
+        (folder / name / "0001-hz.patch").write_text(PATCH)
+    for series, tried in {
+        None: ["6.12"],
+        (6, 12): ["6.12"],
+        (6, 1): ["6.1"],
+        (7, 3): ["7.2", "6.12", "6.1"],
+        (6, 6): ["6.1", "6.12", "7.2"],
+    }.items():
+        (patch,) = patch_series.of_series(series)
+        assert [patch_series.series_text(file) for file in patch.files] == tried
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("packed", [True, False])
+def test_a_kernel_of_another_series_gets_the_patches_that_fit_it(
+    machine: Path, tree: Path, packed: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = machine.parent / "patches"
+    (folder / "7.2").mkdir()
+    fits = PATCH.replace("100", "300").replace("@@ -1 +1 @@", "@@ -3 +3 @@")
+    (folder / "7.2" / "0001-hz.patch").write_text(fits)
+    (folder / "0002-fast.patch").write_text(f"Kind: optional, for speed\n{PATCH}")
+    (tree / "Makefile").write_text("VERSION = 7\nPATCHLEVEL = 3\nHZ = 300\n")
+    (tree / "drivers" / "Makefile").write_text("VERSION = 1\nPATCHLEVEL = 1\n")
+    monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", str(pack(tree) if packed else tree))
+    kernel = build.ensure()
+    assert (kernel.tree / "Makefile").read_text().endswith("HZ = 250\n")
+    assert kernel.manifest["patches"] == {"0001-hz": "7.2", "0002-fast": None}
+
+
+@pytest.mark.slow
+def test_a_required_patch_of_no_series_that_applies_is_named_with_its_hunks(
+    machine: Path, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (machine.parent / "patches" / "7.2").mkdir()
+    (machine.parent / "patches" / "7.2" / "0001-hz.patch").write_text(PATCH)
+    (tree / "Makefile").write_text("VERSION = 7\nPATCHLEVEL = 3\nHZ = 1000\n")
+    monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", str(pack(tree)))
+    with pytest.raises(MachineError, match="0001-hz does not apply to") as caught:
+        build.ensure()
+    for said in ("for 7.2:", "for 6.12:", "Hunk #1 FAILED", "file Makefile"):
+        assert said in str(caught.value)
+    assert "SERIES/0001-hz.patch for this one" in caught.value.fix

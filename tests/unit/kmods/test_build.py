@@ -175,7 +175,8 @@ def example() -> Folder:
 def hand_in(run: RunSpec, made: Path, kernel: GuestKernel) -> list[ProvidedModule]:
     ours = made.parent / "ours"
     ours.mkdir(exist_ok=True)
-    (ours / "sch_link.ko").write_bytes(ko("sch_link"))
+    for name in ("sch_link", "run_counts"):
+        (ours / f"{name}.ko").write_bytes(ko(name))
     built = ModuleBuilds(BuiltModules(ours), {example().sha256: BuiltModules(made)})
     target = made.parent / "handed" / "modules"
     return modules.provide(run, built, kernel, target)
@@ -193,14 +194,14 @@ def test_a_module_is_found_by_its_control_and_loaded_after_its_dependencies(
     handed = hand_in(spec(), made, kernel)
     assert [(each.name, each.parameters) for each in handed] == [
         ("sch_link", ""),
+        ("run_counts", ""),
         ("tcp_vegas", ""),
         ("helper", ""),
         ("anything", "increase=2"),
     ]
-    assert "folder" not in handed[0].provenance
-    assert "folder" not in handed[1].provenance
-    assert handed[3].provenance["folder"] == "mycc"
-    assert handed[3].provenance["sources_sha256"] == example().sha256
+    assert not any("folder" in each.provenance for each in handed[:3])
+    assert handed[4].provenance["folder"] == "mycc"
+    assert handed[4].provenance["sources_sha256"] == example().sha256
     target = made.parent / "handed" / "modules"
     assert (target / "anything.ko").read_bytes() == (made / "anything.ko").read_bytes()
 
@@ -233,7 +234,8 @@ def test_a_build_without_the_requested_control_is_an_error(
 def test_two_modules_of_one_name_cannot_share_a_kernel(kernel: GuestKernel, made: Path) -> None:
     (made / "tcp_vegas.ko").write_bytes(ko("tcp_vegas", holds="mycc", takes=("increase",)))
     (kernel.modules_dir / "tcp_vegas.ko").write_bytes(ko("tcp_vegas", holds="vegas"))
-    assert [each.name for each in hand_in(spec(), made, kernel)] == ["sch_link", "tcp_vegas"]
+    names = [each.name for each in hand_in(spec(), made, kernel)]
+    assert names == ["sch_link", "run_counts", "tcp_vegas"]
     shutil.rmtree(made.parent / "handed")
     with pytest.raises(ModuleError, match="needs another module tcp_vegas"):
         hand_in(spec("flows.reno.congestion=vegas"), made, kernel)
