@@ -19,6 +19,7 @@ from guest.patch_series import Series, series_of_makefile
 from orchestrator.errors import MachineError
 
 SOURCE_VARIABLE = "ORCHESTRATOR_KERNEL_SOURCE"
+_SERIES = re.compile(r"\d+\.\d+")
 DEBIAN_FOLDER = Path("/usr/src")
 DEBIAN_PACKAGE = "linux-source-6.12"
 DEBIAN_SOURCE = DEBIAN_FOLDER / f"{DEBIAN_PACKAGE}.tar.xz"
@@ -78,6 +79,8 @@ def available() -> Source | None:
         MachineError: the environment names something that is not there, or a download was changed.
     """
     named = os.environ.get(SOURCE_VARIABLE)
+    if named and _SERIES.fullmatch(named):
+        return _named(named)
     if named:
         path = Path(named).expanduser().absolute()
         if (path / "Kbuild").is_file() or path.is_file():
@@ -114,7 +117,7 @@ def locate(kernel: str | None = None) -> Source:
 
 
 def _named(kernel: str) -> Source:
-    if re.fullmatch(r"\d+\.\d+", kernel):
+    if _SERIES.fullmatch(kernel):
         name = f"linux-source-{kernel}.tar.xz"
         fetched = [root / pinned.FOLDER / name for root in cache.search_roots()]
         for path in (DEBIAN_FOLDER / name, *fetched):

@@ -60,7 +60,9 @@ def calls(tools: Path) -> list[str]:
     return (tools / "apt-get.calls").read_text().splitlines()
 
 
-def test_a_source_is_fetched_once_and_then_found_by_its_series(tools: Path) -> None:
+def test_a_source_is_fetched_once_and_then_found_by_its_series(
+    tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(MachineError, match=r"no source of Linux 7\.3 is here") as caught:
         source.locate("7.3")
     assert "orchestrator guest fetch 7.3" in caught.value.fix
@@ -68,6 +70,8 @@ def test_a_source_is_fetched_once_and_then_found_by_its_series(tools: Path) -> N
     path = debian_source.fetch("7.3", lambda step, fraction: steps.append(step))
     assert path.read_text() == "kernel\n"
     assert source.locate("7.3").path == path
+    monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", "7.3")
+    assert source.locate().path == path
     assert [step.split()[-1] for step in steps] == ["sources", "trixie", *["trixie-backports"] * 2]
     count = len(calls(tools))
     assert debian_source.fetch("7.3", quiet) == path
