@@ -145,7 +145,7 @@ static inline void cc_control_event(struct sock *sk, enum tcp_ca_event event)
 	tp->snd_cwnd_used = 0;
 }
 
-CC_TX_START(cc_control_event)
+CC_TX_START(cc_control_event);
 
 /* Return so much of a window a round trip in bytes/s; 0 without an RTT */
 static inline u64 cc_window_rate(const struct sock *sk, u32 percent)

@@ -114,6 +114,6 @@ static inline void cc_sampled_cwnd_event(struct sock *sk,
 	cc_window_cwnd_event(sk, event);
 }
 
-CC_TX_START(cc_sampled_cwnd_event)
+CC_TX_START(cc_sampled_cwnd_event);
 
 #endif /* CC_WINDOW_H */

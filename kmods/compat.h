@@ -62,14 +62,16 @@ cc_register_sysctls(struct net *net, struct ctl_table *table, size_t count)
  * CC_CWND_EVENT(handler) initializes both.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 1, 0)
-#define CC_TX_START(handler)
+#define CC_TX_START(handler) static_assert(__same_type(handler, handler))
 #define CC_CWND_EVENT(handler) .cwnd_event = handler
 #else
 #define CC_TX_START(handler)						\
 static inline void handler##_tx_start(struct sock *sk)			\
 {									\
 	handler(sk, CA_EVENT_TX_START);					\
-}
+}									\
+static_assert(true)
+
 #define CC_CWND_EVENT(handler)						\
 	.cwnd_event = handler, .cwnd_event_tx_start = handler##_tx_start
 #endif

@@ -125,7 +125,7 @@ static void logwestwood_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 		liad_timeout(&lw->window);
 }
 
-CC_TX_START(logwestwood_cwnd_event)
+CC_TX_START(logwestwood_cwnd_event);
 
 static struct cc_shown logwestwood_shown(const struct sock *sk)
 {

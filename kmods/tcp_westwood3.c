@@ -97,7 +97,7 @@ static void westwood3_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 	cc_sampled_cwnd_event(sk, event);
 }
 
-CC_TX_START(westwood3_cwnd_event)
+CC_TX_START(westwood3_cwnd_event);
 
 static struct cc_shown westwood3_shown(const struct sock *sk)
 {

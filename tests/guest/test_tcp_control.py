@@ -31,7 +31,7 @@ WITHOUT_THE_HOOK: Texts = (
     (".cong_control\t= libra_cong_control,", ".cong_avoid\t= libra_cong_avoid,"),
     ("static void libra_set_state(", "static void __maybe_unused libra_set_state("),
     (".set_state\t= libra_set_state,", ""),
-    (".cwnd_event\t= cc_control_event,", ""),
+    ("CC_CWND_EVENT(cc_control_event),", ""),
 )
 FAULTS: dict[str, tuple[str, Texts]] = {
     "recovery sends a segment for each delivered": (
@@ -52,7 +52,7 @@ FAULTS: dict[str, tuple[str, Texts]] = {
     ),
     "cwnd stays during a pause": (
         "long pause",
-        ((".cwnd_event\t= cc_control_event,", ""),),
+        (("CC_CWND_EVENT(cc_control_event),", ""),),
     ),
     "duplicate ACKs raise cwnd": (
         "loss",

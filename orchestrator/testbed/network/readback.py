@@ -6,7 +6,7 @@ import os
 import subprocess
 
 from orchestrator.protocol import engines
-from orchestrator.protocol.kernel_modules import LINKS
+from orchestrator.protocol.kernel_modules import LINKS, OBSERVERS
 from orchestrator.protocol.numbering import (
     CHANNEL_ENDS,
     LINK_HANDLE,
@@ -217,7 +217,8 @@ def verify_modules(spec: TestbedSpec) -> None:
     """
     present = required_sysctl("net.ipv4.tcp_available_congestion_control").split()
     modules = spec.get("modules", [])
-    loaded = [module["name"] for module in modules if module["name"] != LINKS]
+    others = (LINKS, *OBSERVERS)
+    loaded = [module["name"] for module in modules if module["name"] not in others]
     for flow in spec["flows"]:
         if flow["congestion"] not in (None, *present):
             raise BuildError(
