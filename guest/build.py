@@ -15,7 +15,6 @@ The build follows Documentation/virt/uml/user_mode_linux_howto_v2.rst: ARCH=um d
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import hashlib
 import json
@@ -108,13 +107,18 @@ def current_inputs(kernel: str | None = None) -> BuildInputs:
     ``kernel`` is as in :func:`guest.source.locate`.
 
     Raises:
-        MachineError: the named kernel has no source here.
+        MachineError: the named kernel, or the series that the environment names, has no source
+            here.
     """
     identity: str | None = None
     series: patch_series.Series | None = None
-    with contextlib.suppress(*([MachineError] if kernel is None else [])):
+    try:
         found = source.locate(kernel)
         identity, series = found.identity(), found.series()
+    except MachineError:
+        # A kernel that was built of a source that is gone stands for it, but not for another one.
+        if kernel is not None or source.series_asked() is not None:
+            raise
     text = FRAGMENT.read_text()
     options = "\n".join(build_steps.wanted_options(text))
     if series not in (None, patch_series.BASE):

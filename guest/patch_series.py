@@ -47,7 +47,7 @@ class Patch:
 
 def series_text(file: Path) -> str:
     """Return the series that a patch was made for, as in "6.12"."""
-    return ".".join(map(str, _series(file.parent.name) or BASE))
+    return ".".join(map(str, series_of(file.parent.name) or BASE))
 
 
 def of_series(series: Series | None) -> list[Patch]:
@@ -66,7 +66,7 @@ def _variants(base: Path) -> dict[Series, Path]:
     return {
         series: file
         for file in base.parent.glob(f"*/{base.name}")
-        if (series := _series(file.parent.name)) is not None
+        if (series := series_of(file.parent.name)) is not None
     }
 
 
@@ -80,7 +80,8 @@ def _nearest(wanted: Series, files: dict[Series, Path]) -> Iterator[Path]:
         yield files[series]
 
 
-def _series(text: str) -> Series | None:
+def series_of(text: str) -> Series | None:
+    """Return the series that a text such as "6.12" names; None if it names none."""
     match = re.fullmatch(r"(\d+)\.(\d+)", text)
     return None if match is None else (int(match[1]), int(match[2]))
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -15,11 +14,10 @@ from pathlib import Path
 
 from guest import cache, pinned
 from guest.download import download
-from guest.patch_series import Series, series_of_makefile
+from guest.patch_series import Series, series_of, series_of_makefile
 from orchestrator.errors import MachineError
 
 SOURCE_VARIABLE = "ORCHESTRATOR_KERNEL_SOURCE"
-_SERIES = re.compile(r"\d+\.\d+")
 DEBIAN_FOLDER = Path("/usr/src")
 DEBIAN_PACKAGE = "linux-source-6.12"
 DEBIAN_SOURCE = DEBIAN_FOLDER / f"{DEBIAN_PACKAGE}.tar.xz"
@@ -79,12 +77,12 @@ def available() -> Source | None:
         MachineError: the environment names something that is not there, or a download was changed.
     """
     named = os.environ.get(SOURCE_VARIABLE)
-    if named and _SERIES.fullmatch(named):
-        return _named(named)
+    if named and series_of(named) is not None:
+        return _of_series(named)
     if named:
+        if (found := _at(named)) is not None:
+            return found
         path = Path(named).expanduser().absolute()
-        if (path / "Kbuild").is_file() or path.is_file():
-            return Source(path)
         raise MachineError(
             f"{SOURCE_VARIABLE} names {path}, which is neither a kernel tree nor a tarball",
             f"name one, or unset it to use Debian's {DEBIAN_PACKAGE} or the download",
@@ -116,24 +114,38 @@ def locate(kernel: str | None = None) -> Source:
     )
 
 
+def series_asked() -> str | None:
+    """Return the series that the environment names, if it names one."""
+    named = os.environ.get(SOURCE_VARIABLE, "")
+    return named if series_of(named) is not None else None
+
+
 def _named(kernel: str) -> Source:
-    if _SERIES.fullmatch(kernel):
-        name = f"linux-source-{kernel}.tar.xz"
-        fetched = [root / pinned.FOLDER / name for root in cache.search_roots()]
-        for path in (DEBIAN_FOLDER / name, *fetched):
-            if path.is_file():
-                return Source(path)
-        raise MachineError(
-            f"no source of Linux {kernel} is here",
-            f"on Debian, orchestrator guest fetch {kernel}; or name a tree or a tarball",
-        )
-    path = Path(kernel).expanduser().absolute()
-    if (path / "Kbuild").is_file() or path.is_file():
-        return Source(path)
+    if series_of(kernel) is not None:
+        return _of_series(kernel)
+    if (found := _at(kernel)) is not None:
+        return found
     raise MachineError(
         f"{kernel} is neither a series, a kernel tree nor a tarball",
         "name a series, such as 6.12, or the path of a tree or a tarball",
     )
+
+
+def _of_series(series: str) -> Source:
+    name = f"linux-source-{series}.tar.xz"
+    fetched = [root / pinned.FOLDER / name for root in cache.search_roots()]
+    for path in (DEBIAN_FOLDER / name, *fetched):
+        if path.is_file():
+            return Source(path)
+    raise MachineError(
+        f"no source of Linux {series} is here",
+        f"on Debian, orchestrator guest fetch {series}; or name a tree or a tarball",
+    )
+
+
+def _at(place: str) -> Source | None:
+    path = Path(place).expanduser().absolute()
+    return Source(path) if (path / "Kbuild").is_file() or path.is_file() else None
 
 
 def _files(folder: Path, root: Path) -> list[tuple[str, os.stat_result]]:

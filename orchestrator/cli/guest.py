@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Mapping
 
@@ -10,6 +9,7 @@ import click
 
 from guest import build as guest_build
 from guest import debian_source
+from guest.patch_series import series_of
 from orchestrator.backends.guest.shell import open_shell
 from orchestrator.cli.options import shared
 from orchestrator.cli.render import terminal
@@ -101,7 +101,7 @@ def fetch(series: str) -> None:
 
     This machine's packages and their sources stay as they are.
     """
-    if not re.fullmatch(r"\d+\.\d+", series):
+    if series_of(series) is None:
         raise UsageError(f"{series} is no series: write a number such as 6.12")
     with StatusLine() as line:
         path = debian_source.fetch(series, progress_on(line))

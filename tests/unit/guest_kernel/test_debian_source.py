@@ -79,6 +79,15 @@ def test_a_source_is_fetched_once_and_then_found_by_its_series(
     assert [one.name for one in path.parent.iterdir()] == [path.name], "nothing else is left"
 
 
+def test_a_series_in_the_environment_that_is_not_here_is_no_other_kernel(
+    tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", "5.4")
+    for ask in (build.find, build.ensure, source.available):
+        with pytest.raises(MachineError, match=r"no source of Linux 5\.4 is here"):
+            ask()
+
+
 def test_what_this_machine_knows_comes_first(tools: Path) -> None:
     assert debian_source.fetch("6.1", quiet).read_text() == "kernel\n"
     (call,) = calls(tools)
