@@ -210,7 +210,10 @@ class Statement(Strict):
             raise ValueError(f"{self.id}: monotone needs `along`")
         if (self.relation == "share") != (self.whole is not None):
             raise ValueError(f"{self.id}: `whole` belongs to share, which needs it")
-        if self.of.at_least and (self.relation, self.of.metric) != ("ordering", CENSORED):
+        cases, compared = (case.of for case in self.cases), (one.of for one in self.compare)
+        places = (self.of, *cases, *compared)
+        is_censored = (self.relation, self.of.metric) == ("ordering", CENSORED)
+        if any(place.at_least for place in places) and not is_censored:
             raise ValueError(f"{self.id}: `at_least` is of an ordering of {CENSORED}")
         numbers = (
             [self.paper] if not self.cases else [case.paper or self.paper for case in self.cases]

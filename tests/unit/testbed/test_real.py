@@ -170,6 +170,23 @@ def test_modules_are_loaded_one_by_one_unless_they_are_there(
     assert "sch_ingress" not in said
 
 
+@pytest.mark.parametrize("installed", [True, False])
+def test_the_module_that_only_counts_is_loaded_where_it_is_installed(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, installed: bool
+) -> None:
+    modprobe = tmp_path / "modprobe"
+    refuse = "" if installed else 'case "$*" in *run_counts) exit 1 ;; esac'
+    modprobe.write_text(f'#!/bin/sh\necho "$@" >> {tmp_path}/said\n{refuse}\n')
+    modprobe.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.setattr(modules, "is_there", lambda name: False)
+    with modules.loaded({**bed_spec(run(), 2**30), "modules": []}, "/none"):
+        pass
+    said = (tmp_path / "said").read_text().splitlines()
+    assert ("run_counts" in said) == installed
+    assert "sch_link" in said
+
+
 # ---- preflight ---------------------------------------------------------------------------------
 
 

@@ -122,6 +122,11 @@ def test_what_does_not_converge_counts_with_its_time_above_and_has_no_value_belo
 def test_only_an_ordering_of_times_to_converge_may_be_at_least() -> None:
     with pytest.raises(ValidationError, match="`at_least` is of an ordering of convergence_time_s"):
         Statement.model_validate({**ORDERING, "of": {**ORDERING["of"], "metric": "timeouts"}})
+    base = {key: value for key, value in ORDERING.items() if key != "compare"}
+    value = {"relation": "value", "paper": 1, "of": {"experiment": "e", "metric": "timeouts"},
+             "cases": [{"label": "c", "of": {"at_least": True}}]}  # fmt: skip
+    with pytest.raises(ValidationError, match="`at_least` is of an ordering of convergence_time_s"):
+        Statement.model_validate({**base, **value})
 
 
 @pytest.mark.parametrize(
