@@ -94,8 +94,10 @@ class PlayedCluster(ClusterGuest):
 
     answer: bytes = b""
 
-    def _answered(self, order: Order, context: RunContext, report: Report) -> OrderResult:
-        del order, report
+    def _answered(
+        self, order: Order, kernel: build.GuestKernel, context: RunContext, report: Report
+    ) -> OrderResult:
+        del order, kernel, report
         return OrderResult.from_bytes(self.answer, 2**34, context.bounds.console_bytes)
 
 

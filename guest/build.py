@@ -21,12 +21,14 @@ import json
 import platform
 import shutil
 import subprocess
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from guest import build_steps, cache, patch_series, source
 from guest.build_steps import Progress
+from guest.choice import DEFAULT, KernelChoice
 from guest.source import Source
 from orchestrator.errors import MachineError
 from orchestrator.files.temporary import remove_with_retries
@@ -51,27 +53,40 @@ FREE_BYTES_NEEDED = 3 * 1000**3
 """An unpacked and built tree takes 1.9 GB; most of it is removed at the end."""
 
 
+_UNCHANGED = ("changes", "")
+
+
 @dataclass(frozen=True)
 class BuildInputs:
-    """All inputs that determine the result of a build; None for those unknown on this machine."""
+    """All inputs that determine the result of a build; None for those unknown on this machine.
+
+    ``changes`` is the hash of the user's patches and reverts, and empty without any.
+    """
 
     source: str | None
     compiler: str | None
     fragment: str
     patches: str
     recipe: int = RECIPE_VERSION
+    changes: str = ""
 
     @property
     def key(self) -> str:
         """The name of the build in the cache: 16 hexadecimal digits."""
-        text = json.dumps(asdict(self), sort_keys=True)
+        text = json.dumps(self.document(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def admit(self, manifest: dict[str, Any]) -> bool:
+    def document(self) -> dict[str, Any]:
+        """Return the inputs ready for JSON; without changes as before there were any."""
+        return {name: value for name, value in asdict(self).items() if (name, value) != _UNCHANGED}
+
+    def admit(self, manifest: Mapping[str, Any]) -> bool:
         """Tell whether a manifest has the same inputs, as far as they are known."""
         built_from = manifest.get("inputs", {})
-        return all(
-            value is None or built_from.get(name) == value for name, value in asdict(self).items()
+        own_changes = built_from.get("changes", "") == self.changes
+        return own_changes and all(
+            value is None or built_from.get(name) == value
+            for name, value in self.document().items()
         )
 
 
@@ -101,81 +116,124 @@ def missing_tools() -> dict[str, str]:
     return missing
 
 
-def current_inputs(kernel: str | None = None) -> BuildInputs:
+def current_inputs(choice: KernelChoice = DEFAULT) -> BuildInputs:
     """Return the inputs of a build on this machine now, without comments in the files.
 
-    ``kernel`` is as in :func:`guest.source.locate`.
-
     Raises:
-        MachineError: the named kernel, or the series that the environment names, has no source
+        MachineError: the chosen kernel, or the series that the environment names, has no source
             here.
     """
     identity: str | None = None
     series: patch_series.Series | None = None
     try:
-        found = source.locate(kernel)
+        found = source.locate(choice)
         identity, series = found.identity(), found.series()
     except MachineError:
         # A kernel that was built of a source that is gone stands for it, but not for another one.
-        if kernel is not None or source.series_asked() is not None:
+        if choice.source is not None or source.series_asked() is not None:
             raise
     text = FRAGMENT.read_text()
     options = "\n".join(build_steps.wanted_options(text))
     if series not in (None, patch_series.BASE):
         options += "".join(build_steps.alternatives(text).values())
+    if choice.config:
+        options += "\n" + choice.options
     changes = "".join(patch.changes for patch in patch_series.of_series(series))
     return BuildInputs(
         source=identity,
         compiler=_compiler_version(),
         fragment=hashlib.sha256(options.encode()).hexdigest(),
         patches=hashlib.sha256(changes.encode()).hexdigest(),
+        changes=choice.changes_sha256,
     )
 
 
-def find(kernel: str | None = None) -> GuestKernel | None:
-    """Return the cached kernel of the current inputs, or None.
+def inputs_known(choice: KernelChoice) -> BuildInputs | None:
+    """Return the inputs of a build on this machine now, None where its source is not here."""
+    try:
+        return current_inputs(choice)
+    except MachineError:
+        return None
 
-    ``kernel`` is as in :func:`guest.source.locate`.
+
+def inputs_without_compiler(manifest: Mapping[str, Any]) -> str | None:
+    """Return what a kernel was built from as JSON, None where its manifest does not tell it.
+
+    Digests do not depend on the compiler.
+    """
+    inputs = manifest.get("inputs")
+    if not isinstance(inputs, Mapping):
+        return None
+    return json.dumps(
+        {str(name): value for name, value in inputs.items() if name != "compiler"}, sort_keys=True
+    )
+
+
+def find(choice: KernelChoice = DEFAULT) -> GuestKernel | None:
+    """Return the cached kernel of a stored run's choice or of the current inputs, or None.
 
     When the source or the compiler is missing, return the newest kernel whose other inputs are
     equal.
 
     Raises:
         MachineError: there is one, but other users than this one and root could have changed it;
-            or the named kernel has no source here.
+            or the chosen kernel has no source here.
     """
-    return _find(current_inputs(kernel))
+    if (stored := _of_stored(choice)) is not None:
+        return stored
+    _require_own(choice)
+    return _find(current_inputs(choice))
 
 
-def ensure(progress: Progress = build_steps.silent, kernel: str | None = None) -> GuestKernel:
-    """Return the kernel of the current inputs; build it (some minutes) when it is not cached.
+def _of_stored(choice: KernelChoice) -> GuestKernel | None:
+    """Return the cached kernel from whose inputs a stored run's was built, if there is one."""
+    if choice.built_from is None:
+        return None
+    same = (one for one in built() if inputs_without_compiler(one.manifest) == choice.built_from)
+    return next(same, None)
 
-    ``kernel`` is as in :func:`guest.source.locate`.
+
+def _require_own(choice: KernelChoice) -> None:
+    """Raise MachineError unless all that a kernel is built from is this machine's own."""
+    if choice.is_foreign and choice.is_changed:
+        raise MachineError(
+            f"the kernel {choice.text} of a stored run is not built here: its changes come with "
+            "the run, and a build would run what they have",
+            "read them, and build the kernel yourself: orchestrator guest build SOURCE+PATCH",
+        )
+
+
+def ensure(progress: Progress = build_steps.silent, choice: KernelChoice = DEFAULT) -> GuestKernel:
+    """Return a kernel, as :func:`find`; build it (some minutes) when it is not cached.
 
     Raises:
         MachineError: a tool, the source, space or rights are missing, a patch does not apply, or
             the build failed; the message names the fix.
     """
     cache.remove_abandoned_builds(cache.own_root())
-    inputs = current_inputs(kernel)
+    if (stored := _of_stored(choice)) is not None:
+        return stored
+    _require_own(choice)
+    inputs = current_inputs(choice)
     cached = _find(inputs)
     if cached is not None:
         return cached
-    require_machine(kernel)
+    require_machine(choice)
     root = cache.make_root()
     waiting = functools.partial(progress, "waiting for another build of the guest kernel", None)
     with cache.builder_lock(root, waiting) as lock:
-        return _find(inputs) or _build(source.locate(kernel), inputs, root, progress, lock)
+        found = source.locate(choice)
+        return _find(inputs) or _build(_Order(found, choice, inputs), root, progress, lock)
 
 
-def require_machine(kernel: str | None = None) -> None:
+def require_machine(choice: KernelChoice = DEFAULT) -> None:
     """Raise MachineError unless this machine can build the kernel."""
     if platform.machine() != "x86_64" or platform.system() != "Linux":
         raise MachineError(
             f"the guest kernel needs x86-64 Linux, and this machine is {platform.machine()}",
             "use an x86-64 Linux machine, or a virtual machine of that kind",
         )
-    source.locate(kernel)
+    source.locate(choice)
     missing = missing_tools()
     if missing:
         raise MachineError(
@@ -244,9 +302,16 @@ def built() -> list[GuestKernel]:
     return [kernel for _time, kernel in sorted(found.values(), key=lambda pair: -pair[0])]
 
 
-def _build(
-    found: Source, inputs: BuildInputs, root: Path, progress: Progress, lock: int
-) -> GuestKernel:
+@dataclass(frozen=True)
+class _Order:
+    """What is built: a source, the choice that it was found for, and all inputs."""
+
+    source: Source
+    choice: KernelChoice
+    inputs: BuildInputs
+
+
+def _build(order: _Order, root: Path, progress: Progress, lock: int) -> GuestKernel:
     """Build into a temporary folder and move it into the cache; needs the builder lock."""
     free = shutil.disk_usage(root).free
     if free < FREE_BYTES_NEEDED:
@@ -256,16 +321,18 @@ def _build(
         )
     workshop = root / "guest" / cache.WORKSHOP
     remove_with_retries(workshop)  # left by a builder that was killed
+    inputs = order.inputs
     log = root / "guest" / "logs" / f"{inputs.key}.log"
     log.parent.mkdir(mode=0o755, exist_ok=True)
     workshop.mkdir(mode=0o755)
     try:
         build = build_steps.Build(workshop, log, progress, held=(lock,))
-        result = build.make(found, patch_series.of_series(found.series()), FRAGMENT)
+        patches = patch_series.of_series(order.source.series())
+        result = build.make(order.source, patches, FRAGMENT, order.choice)
         manifest = {
             **build.describe(result),
             "compiler": inputs.compiler,
-            "inputs": asdict(inputs),
+            "inputs": inputs.document(),
         }
         cache.replace_text(result / "manifest.json", json.dumps(manifest, indent=1) + "\n")
         cache.publish(result, root / "guest" / inputs.key)

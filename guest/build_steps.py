@@ -10,7 +10,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, Protocol, TextIO
 
+from guest import git_source
 from guest.cache import sha256
+from guest.choice import DEFAULT, KernelChoice, PatchFile
 from guest.patch_series import Patch, series_text
 from guest.source import SOURCE_VARIABLE, Source
 from guest.step_runner import run_step
@@ -114,18 +116,34 @@ class Build:
         self.progress = progress
         self.origin = ""
         self.patches: dict[str, str | None] = {}
+        self.choice = DEFAULT
         self.began_s = time.monotonic()
 
-    def make(self, source: Source, patches: Sequence[Patch], fragment: Path) -> Path:
+    def make(
+        self,
+        source: Source,
+        patches: Sequence[Patch],
+        fragment: Path,
+        choice: KernelChoice = DEFAULT,
+    ) -> Path:
         """Build the kernel and return the folder with all its files.
+
+        What the choice takes out and adds comes first, as it was made for the source itself.
 
         Raises:
             MachineError: a required patch does not apply, an option is not available, or a step
                 failed.
         """
-        self.origin = str(source.path)
+        self.origin = (
+            str(source.path) if source.commit is None else f"{source.path}@{source.commit}"
+        )
+        self.choice = choice
         with self.log.open("w") as log:
             self._unpack(source, log)
+            for change in choice.reverts:
+                self._change(change, "--reverse", log)
+            for change in choice.patches:
+                self._change(change, "--forward", log)
             for patch in patches:
                 self._patch(patch, source, log)
             self._configure(fragment, log)
@@ -144,10 +162,39 @@ class Build:
             },
             "source": self.origin,
             "patches": self.patches,
+            **self._changes(),
             "build_s": round(time.monotonic() - self.began_s, 1),
         }
 
+    def _changes(self) -> dict[str, Any]:
+        """Return what the choice changes, by what the manifest calls it; empty without any."""
+        changes: dict[str, Any] = {
+            "added": [file.name for file in self.choice.patches],
+            "taken_out": [file.name for file in self.choice.reverts],
+            "options": dict(self.choice.config),
+        }
+        return {name: value for name, value in changes.items() if value}
+
+    def _change(self, change: PatchFile, direction: str, log: TextIO) -> None:
+        """Apply a user's patch to the source, or take one out of it."""
+        forward = direction == "--forward"
+        self.progress(f"{'applying' if forward else 'taking out'} {change.name}", None)
+        file = self.tree.parent / "change.patch"
+        file.write_bytes(change.content)
+        command = ["patch", "-p1", "--batch", direction, f"--input={file}"]
+        try:
+            self._run(command, log)
+        except StepFailedError as error:
+            what = "does not apply to" if forward else "cannot be taken out of"
+            raise MachineError(
+                f"{change.name} {what} {self.origin}\n{error.tail}",
+                "give a patch that `patch -p1` takes for this source",
+            ) from error
+
     def _unpack(self, source: Source, log: TextIO) -> None:
+        if source.commit is not None:
+            self._unpack_commit(source, source.commit, log)
+            return
         if source.is_tree:
             self.progress(f"copying {source.path}", None)
             shutil.copytree(
@@ -169,6 +216,23 @@ class Build:
             raise MachineError(
                 f"{source.path} does not unpack to a kernel tree",
                 f"let {SOURCE_VARIABLE} name a kernel tree or its tarball",
+            )
+
+    def _unpack_commit(self, source: Source, commit: str, log: TextIO) -> None:
+        self.progress(f"unpacking {self.origin}", None)
+        self.tree.mkdir()
+        archive = self.tree.parent / "commit.tar"
+        try:
+            self._run(git_source.archive_command(source.path, commit, archive), log)
+            self._run(["tar", "--extract", "--no-same-owner", f"--file={archive}"], log)
+        except StepFailedError as error:
+            raise MachineError(
+                f"{self.origin} does not unpack\n{error.tail}", "name a whole clone of Linux"
+            ) from error
+        archive.unlink()
+        if not (self.tree / "Kbuild").is_file():
+            raise MachineError(
+                f"{self.origin} has no kernel tree", "name a revision of a clone of Linux"
             )
 
     def _patch(self, patch: Patch, source: Source, log: TextIO) -> None:
@@ -197,8 +261,10 @@ class Build:
         self.progress("configuring the guest kernel", None)
         self._make(["defconfig"], log)
         self._run(["scripts/kconfig/merge_config.sh", "-m", ".config", str(fragment)], log)
-        self._make(["olddefconfig"], log)
         text = fragment.read_text()
+        if self.choice.config:
+            text = self._with_own_options(text, log)
+        self._make(["olddefconfig"], log)
         lost = lost_options(text, self._config())
         instead = [other for line, other in alternatives(text).items() if line in lost]
         if instead:
@@ -214,6 +280,17 @@ class Build:
                 f"this kernel source lacks options of {fragment.name}: {', '.join(lost)}",
                 f"let {SOURCE_VARIABLE} name a Linux 6.12 source, or change {fragment}",
             )
+
+    def _with_own_options(self, text: str, log: TextIO) -> str:
+        """Set the choice's options, which win over the fragment's; return what is wanted then."""
+        own = self.tree.parent / "own.config"
+        own.write_text(self.choice.options)
+        self._run(["scripts/kconfig/merge_config.sh", "-m", ".config", str(own)], log)
+        names = {f"CONFIG_{name}" for name, _value in self.choice.config}
+        kept = [
+            line for line in text.splitlines() if not names & set(line.replace("=", " ").split())
+        ]
+        return "\n".join([*kept, self.choice.options])
 
     def _config(self) -> str:
         return (self.tree / ".config").read_text()

@@ -12,7 +12,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from guest import cache, pinned
+from guest import cache, git_source, pinned
+from guest.choice import DEFAULT, KernelChoice
 from guest.download import download
 from guest.patch_series import Series, series_of, series_of_makefile
 from orchestrator.errors import MachineError
@@ -25,9 +26,13 @@ DEBIAN_SOURCE = DEBIAN_FOLDER / f"{DEBIAN_PACKAGE}.tar.xz"
 
 @dataclass(frozen=True)
 class Source:
-    """A kernel source: a tarball with one top folder, or an unpacked tree."""
+    """A kernel source: a tarball with one top folder, an unpacked tree, or a revision of git.
+
+    ``commit`` is the full hash of the commit in the git repository at ``path``.
+    """
 
     path: Path
+    commit: str | None = None
 
     @property
     def is_tree(self) -> bool:
@@ -40,8 +45,10 @@ class Source:
         For a tarball it is the SHA-256 of its content, remembered by path, size and time of change.
         For a tree it is the SHA-256 over every file's name, size and time of change, in the order
         of names and without ``.git``. The content is not read, so touching a file changes the
-        identity.
+        identity. For a revision it is git's hash of its files.
         """
+        if self.commit is not None:
+            return "git:" + git_source.tree_of(self.path, self.commit)
         if not self.is_tree:
             return "sha256:" + cache.remembered_sha256(self.path)
         digest = hashlib.sha256()
@@ -54,6 +61,8 @@ class Source:
 
         Of a tarball they are remembered by path, size and time of change.
         """
+        if self.commit is not None:
+            return series_of_makefile(git_source.text_of(self.path, self.commit, "Makefile"))
         if self.is_tree:
             makefile = self.path / "Makefile"
             return series_of_makefile(makefile.read_text()) if makefile.is_file() else None
@@ -93,17 +102,16 @@ def available() -> Source | None:
     return None if fetched is None else Source(fetched)
 
 
-def locate(kernel: str | None = None) -> Source:
-    """Return the source of a kernel, without a name the one to build by default.
+def locate(choice: KernelChoice = DEFAULT) -> Source:
+    """Return the source of a kernel.
 
-    ``kernel`` is a series, such as 7.3, whose Debian package is installed or was fetched, or a path
-    of a tree or a tarball.
+    A series is that of Debian's package, which is installed or was fetched.
 
     Raises:
         MachineError: there is none, or as in ``available``.
     """
-    if kernel is not None:
-        return _named(kernel)
+    if choice.source is not None:
+        return _named(choice)
     source = available()
     if source is not None:
         return source
@@ -120,13 +128,20 @@ def series_asked() -> str | None:
     return named if series_of(named) is not None else None
 
 
-def _named(kernel: str) -> Source:
-    if series_of(kernel) is not None:
-        return _of_series(kernel)
-    if (found := _at(kernel)) is not None:
+def _named(choice: KernelChoice) -> Source:
+    assert choice.source is not None
+    if series_of(choice.source) is not None:
+        return _of_series(choice.source)
+    if choice.path is None:
+        raise MachineError(
+            f"the kernel {choice.text} of a stored run is not built here, and the place of its "
+            "source is not known",
+            f"build the same kernel: orchestrator guest build PATH, with the tree {choice.source}",
+        )
+    if (found := _at(str(choice.path), choice.revision)) is not None:
         return found
     raise MachineError(
-        f"{kernel} is neither a series, a kernel tree nor a tarball",
+        f"{choice.path} is neither a kernel tree nor a tarball",
         "name a series, such as 6.12, or the path of a tree or a tarball",
     )
 
@@ -143,8 +158,10 @@ def _of_series(series: str) -> Source:
     )
 
 
-def _at(place: str) -> Source | None:
+def _at(place: str, revision: str | None = None) -> Source | None:
     path = Path(place).expanduser().absolute()
+    if revision is not None:
+        return Source(path, git_source.commit_of(path, revision))
     return Source(path) if (path / "Kbuild").is_file() or path.is_file() else None
 
 

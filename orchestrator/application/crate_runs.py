@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -58,8 +59,8 @@ class PlannedCrate:
 
     def require_kernel(self, backend: Backend) -> None:
         """Raise CrateError when a run had another kernel than the back end's."""
-        kernel = stored_plans.kernel_of(backend)
-        for run in self.runs:
+        for spec, run in zip(self.plan.runs, self.runs, strict=True):
+            kernel = stored_plans.kernel_of(backend, spec)
             other = stored_plans.other_kernel(run.id, run.kernel, run.git_commit, kernel)
             if other is not None:
                 raise CrateError(f"{self.path}: {other}")
@@ -110,7 +111,10 @@ def _planned(crate: Crate, run: CrateRun) -> Plan:
     scenario_text = stored_plans.ScenarioText(
         content.decode("utf-8-sig", errors="replace"), hashlib.sha256(content).hexdigest()
     )
-    return stored_plans.as_in(run, plan, scenario_text)
+    (spec,) = plan.runs
+    inputs = json.dumps(run.kernel.inputs, sort_keys=True) if run.kernel.inputs else None
+    same = replace(plan, runs=[replace(spec, kernel=replace(spec.kernel, built_from=inputs))])
+    return stored_plans.as_in(run, same, scenario_text)
 
 
 def _require_versions(path: Path, run: CrateRun, backend: str) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from guest.choice import DEFAULT
 from orchestrator import backends
 from orchestrator.application import estimates, stored_plans
 from orchestrator.application.events import (
@@ -25,9 +26,11 @@ from orchestrator.backends.guest import Guest
 from orchestrator.errors import StoreError, UsageError
 from orchestrator.execution.runner import run_plan
 from orchestrator.files.temporary import RUN_FOLDER, remove_abandoned, temporary_root
+from orchestrator.units import listed
 from results.store.store import Store
 
 if TYPE_CHECKING:
+    from guest.choice import KernelChoice
     from orchestrator.application.executor import Executor
     from orchestrator.backends.contract import Backend
     from orchestrator.execution.runner import Progress
@@ -106,7 +109,9 @@ def execute(
         listener(Preparing(step, fraction))
 
     executor = settings.executor
-    options = BackendOptions(preparing, settings.unconfined, executor.local_jobs)
+    kernels = tuple(dict.fromkeys(spec.kernel for spec in plan.runs)) or (DEFAULT,)
+    _require_kernels(settings.backend, kernels)
+    options = BackendOptions(preparing, settings.unconfined, executor.local_jobs, kernels)
     backend = backends.make(settings.backend, options)
     if again and not backend.traits.reproducible:
         raise UsageError(
@@ -124,6 +129,18 @@ def execute(
     ids = run_plan(plan, replace(run_options, meanwhile=meanwhile), _Observer(listener))
     listener(RunsEnded())
     return ids
+
+
+def _require_kernels(backend: str, kernels: Sequence[KernelChoice]) -> None:
+    """Raise UsageError where runs name kernels, and the back end has only the machine's."""
+    backends.require_known(backend)
+    named = [choice.text for choice in kernels if choice.source is not None]
+    if named and not backends.traits(backend).chooses_kernels:
+        able = [name for name in backends.MODULES if backends.traits(name).chooses_kernels]
+        raise UsageError(
+            f"--backend {backend}: it has the kernel of its machines, and not {listed(named)}\n"
+            f"  fix: give --backend {' or '.join(able)}, or leave out `kernel` (--set kernel=null)"
+        )
 
 
 @dataclass(frozen=True)

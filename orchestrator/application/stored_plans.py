@@ -7,7 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from guest import build
+from guest.choice import DEFAULT as CHOICE_DEFAULT
 from orchestrator import plaintext
+from orchestrator.backends import DEFAULT
 from orchestrator.backends.guest import Guest
 from orchestrator.errors import ScenarioError, UsageError
 from orchestrator.files.scenario_files import (
@@ -27,6 +30,7 @@ from results.crate.crate_plan import CrateRun, inputs_of
 
 if TYPE_CHECKING:
     from guest.build import GuestKernel
+    from guest.choice import KernelChoice
     from orchestrator.backends.contract import Backend
     from orchestrator.planning.plan import Plan
     from orchestrator.planning.runspec import RunSpec
@@ -77,6 +81,7 @@ class Verification:
 
     ``stored`` has the ids and digests of all stored runs that each run of the plan repeats.
     ``kernels`` has the kernel of each of them, and the commit of its program, by the run's id.
+    A run of the plan has the kernel of the run that it repeats, if that is still in the cache.
     """
 
     plan: Plan
@@ -86,10 +91,12 @@ class Verification:
 
     def require_kernel(self, backend: Backend) -> None:
         """Raise UsageError when a run had another kernel than the back end's."""
-        for run_id, (kernel, commit) in self.kernels.items():
-            other = other_kernel(run_id, kernel, commit, kernel_of(backend))
-            if other is not None:
-                raise UsageError(f"{self.asker.name}: {other}")
+        for spec, digests in zip(self.plan.runs, self.stored, strict=True):
+            for run_id in digests:
+                kernel, commit = self.kernels[run_id]
+                other = other_kernel(run_id, kernel, commit, kernel_of(backend, spec))
+                if other is not None:
+                    raise UsageError(f"{self.asker.name}: {other}")
 
 
 def remaining(plan: Plan, store: Store, backend: str) -> RemainingRuns:
@@ -133,10 +140,37 @@ def _same(plan: Plan, store: Store, backend: str) -> list[RunRow | None]:
         run_key = _run_key(row, resolved)
         if run_key in known:
             known[run_key].append((store.load(row.id), row))
+    kernels = _Kernels()
     return [
-        _newest(row for run, row in known[run_key] if _is_same(run, spec.resolved))
+        _newest(
+            row
+            for run, row in known[run_key]
+            if _is_same(run, spec.resolved) and (backend != DEFAULT or kernels.had(run, spec))
+        )
         for run_key, spec in zip(run_keys, plan.runs, strict=True)
     ]
+
+
+class _Kernels:
+    """Tells whether stored runs had the kernels that planned ones would have now."""
+
+    def __init__(self) -> None:
+        self._inputs: dict[KernelChoice, build.BuildInputs | None] = {}
+
+    def had(self, run: StoredRun, spec: RunSpec) -> bool:
+        """Tell whether a stored run had the planned kernel, as far as that is known.
+
+        A run that does not tell its kernel had it, if the planned run names none.
+        """
+        manifest = run.provenance.get("guest_kernel")
+        if not isinstance(manifest, Mapping) or not isinstance(manifest.get("inputs"), Mapping):
+            return spec.kernel == CHOICE_DEFAULT
+        if spec.kernel.built_from is not None:
+            return build.inputs_without_compiler(manifest) == spec.kernel.built_from
+        if spec.kernel not in self._inputs:
+            self._inputs[spec.kernel] = build.inputs_known(spec.kernel)
+        wanted = self._inputs[spec.kernel]
+        return wanted is None or replace(wanted, compiler=None).admit(manifest)
 
 
 def verification(
@@ -153,7 +187,9 @@ def verification(
     kernels: dict[str, tuple[CrateKernel, str | None]] = {}
     for stored in store.load_many([store.resolve(run) for run in runs]):
         again = _again(stored, backend, asker)
-        key = _canonical_json({**again.runs[0].resolved, "of": dict(again.runs[0].variant)})
+        (spec,) = again.runs
+        of = {"of": dict(spec.variant), "kernel_inputs": spec.kernel.built_from}
+        key = _canonical_json({**spec.resolved, **of})
         plans.setdefault(key, again)
         digests.setdefault(key, {})[stored.id] = str(stored.row.digest)
         kernels[stored.id] = crate_plan.kernel_of(stored), stored.head.git_commit
@@ -162,10 +198,10 @@ def verification(
     return Verification(replace(first, runs=specs), list(digests.values()), kernels, asker)
 
 
-def kernel_of(backend: Backend) -> GuestKernel:
-    """Return the kernel of a back end on which equal runs give equal digests."""
+def kernel_of(backend: Backend, spec: RunSpec) -> GuestKernel:
+    """Return the kernel of a run on a back end on which equal runs give equal digests."""
     assert isinstance(backend, Guest), "the digests of others are not compared"
-    return backend.kernel
+    return backend.kernel_of(spec)
 
 
 def other_kernel(
@@ -218,9 +254,20 @@ def _again(stored: StoredRun, backend: str, asker: Asker) -> Plan:
         )
     again = plan_stored(stored)
     (spec,) = again.runs
-    resolved = replace(spec, resolved={**head.resolved, **spec.resolved}, capture=None)
+    resolved = replace(
+        spec,
+        resolved={**head.resolved, **spec.resolved},
+        capture=None,
+        kernel=replace(spec.kernel, built_from=_built_from(stored)),
+    )
     text = ScenarioText(head.scenario_text, head.scenario_sha256)
     return as_in(head, replace(again, runs=[resolved]), text)
+
+
+def _built_from(stored: StoredRun) -> str | None:
+    """Return the inputs of a run's kernel as JSON, None where they are not known."""
+    manifest = stored.provenance.get("guest_kernel")
+    return build.inputs_without_compiler(manifest) if isinstance(manifest, Mapping) else None
 
 
 @dataclass(frozen=True)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Literal, Protocol
 
 from guest.build_steps import Progress
+from guest.choice import DEFAULT, KernelChoice
 from orchestrator.compile.bounds import Bounds
 from orchestrator.decode.decode import TcpDecoder
 from orchestrator.decode.output import OutputFolder
@@ -35,11 +36,13 @@ class BackendOptions:
     """What the command line can request of a back end.
 
     ``build_progress`` is called with the step of a long preparation, and its fraction or None.
+    ``kernels`` are those of the runs.
     """
 
     build_progress: Progress
     unconfined: bool = False
     jobs: int = 1
+    kernels: Sequence[KernelChoice] = (DEFAULT,)
 
 
 @dataclass(frozen=True)
@@ -126,6 +129,7 @@ class Traits:
         follows_live_paths: it runs scenarios whose network is real and not emulated.
         on_other_hosts: beds run on hosts that ``examine()`` does not examine. An examination
             without faults then does not mean that experiments can run.
+        chooses_kernels: a run may name its kernel.
         captures: the kinds of traces that it makes, of WANTED of reports/trace_records.py.
     """
 
@@ -134,6 +138,7 @@ class Traits:
     jobs_reason: str = ""
     follows_live_paths: bool = False
     on_other_hosts: bool = False
+    chooses_kernels: bool = False
     captures: frozenset[str] = frozenset()
 
 

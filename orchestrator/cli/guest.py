@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
+from typing import Any
 
 import click
 
 from guest import build as guest_build
 from guest import debian_source
+from guest.choice import DEFAULT, KernelChoice, of_text
 from guest.patch_series import series_of
 from orchestrator.backends.guest.shell import open_shell
 from orchestrator.cli.options import shared
@@ -33,17 +35,35 @@ def command() -> None:
     orchestrator guest fetch     fetch Debian's source of another series
 
     KERNEL is another one than the default: a series, such as 7.3, whose package linux-source-7.3 is
-    installed or was fetched, or the path of a tree or a tarball.
+    installed or was fetched, or the path of a tree or a tarball. After a path, @REVISION names a
+    revision of a git repository. Each +FILE.patch is applied: ~/linux@v6.15+fix.patch
     """
 
 
-_kernel = click.argument("kernel", required=False)
+class _Kernel(click.ParamType[KernelChoice]):
+    """The name of a kernel, read to a :class:`KernelChoice`."""
+
+    name = "kernel"
+
+    def convert(
+        self, value: object, param: click.Parameter | None, ctx: click.Context | None
+    ) -> KernelChoice:
+        """Return the choice; usage errors have the reason."""
+        if isinstance(value, KernelChoice):
+            return value
+        try:
+            return of_text(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+_kernel = click.argument("kernel", required=False, type=_Kernel(), default=DEFAULT)
 
 
 @command.command()
 @_kernel
 @click.option("--quiet", is_flag=True, help="Print nothing when the kernel is cached.")
-def build(kernel: str | None, quiet: bool) -> None:
+def build(kernel: KernelChoice, quiet: bool) -> None:
     """Build the guest kernel unless it is cached (some minutes).
 
     \b
@@ -59,11 +79,11 @@ def build(kernel: str | None, quiet: bool) -> None:
 @command.command()
 @_kernel
 @shared.as_json
-def info(kernel: str | None, as_json: bool) -> None:
+def info(kernel: KernelChoice, as_json: bool) -> None:
     """Show the cached guest kernel and what it was built from."""
     built = guest_build.find(kernel)
     if built is None:
-        words = ["orchestrator", "guest", "build", *([] if kernel is None else [kernel])]
+        words = ["orchestrator", "guest", "build", *([] if kernel == DEFAULT else [kernel.text])]
         raise MachineError("the guest kernel is not built yet", shlex.join(words))
     if as_json:
         terminal.print_json({"key": built.key, "linux": str(built.linux), **built.manifest})
@@ -75,6 +95,7 @@ def info(kernel: str | None, as_json: bool) -> None:
         "sha256": manifest["linux_sha256"],
         "source": manifest["source"],
         "patches": _patches(manifest.get("patches", {})),
+        "changes": _changes(manifest),
         "compiler": manifest["compiler"],
         "built in": f"{manifest['build_s']:.0f} s",
         "modules": " ".join(sorted(manifest["modules_sha256"])),
@@ -92,6 +113,14 @@ def _patches(applied: Mapping[str, str | None]) -> str:
         f"{' '.join(numbers)} {'left out' if series is None else f'of {series}'}"
         for series, numbers in by_series.items()
     )
+
+
+def _changes(manifest: Mapping[str, Any]) -> str:
+    """Return what the user changed in a kernel, in the words of its name."""
+    taken_out = "".join(f" -{name}" for name in manifest.get("taken_out", ()))
+    added = "".join(f" +{name}" for name in manifest.get("added", ()))
+    options = "".join(f" {name}={value}" for name, value in manifest.get("options", {}).items())
+    return f"{taken_out}{added}{options}".strip()
 
 
 @command.command()
@@ -123,7 +152,8 @@ def list_kernels(as_json: bool) -> None:
     default = guest_build.find()
     rows = [
         [kernel.release, kernel.key, "default" if kernel == default else "",
-         _patches(kernel.manifest.get("patches", {})), kernel.manifest["source"]]
+         _patches(kernel.manifest.get("patches", {})),
+         " ".join([kernel.manifest["source"], _changes(kernel.manifest)]).strip()]
         for kernel in built
     ]  # fmt: skip
     headings = ["release", "key", "", "patches", "source"]
@@ -132,7 +162,7 @@ def list_kernels(as_json: bool) -> None:
 
 @command.command()
 @_kernel
-def shell(kernel: str | None) -> int:
+def shell(kernel: KernelChoice) -> int:
     """Boot the guest kernel with a shell on this terminal; leave with Ctrl-D or ``exit``.
 
     With commands on standard input, run them and exit with their status:

@@ -22,7 +22,7 @@ from orchestrator.units import shown
 
 HOSTS_OF_A_LAB = "lab"
 """The key of a scenario that says how the hosts of a lab are reached."""
-HASHED = {"module": "sources", "trace": "sha256"}
+HASHED = {"module": "sources", "trace": "sha256", "patch": "sha256"}
 """Keys of a scenario that name a file or a folder, and the key beside each with its SHA-256."""
 
 ResolvedScenario = Mapping[str, Any]

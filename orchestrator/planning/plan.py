@@ -25,6 +25,7 @@ from itertools import chain
 from pathlib import Path as FilePath
 from typing import Any
 
+from guest.choice import DEFAULT
 from orchestrator.errors import Fault, ScenarioError
 from orchestrator.files.scenario_files import NamedFile
 from orchestrator.kinds import tcp
@@ -295,6 +296,7 @@ def _run(
         files=draft.files,
         events=draft.events,
         capture=capture_of(scenario),
+        kernel=DEFAULT if scenario.kernel is None else scenario.kernel.choice,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from guest.choice import DEFAULT, KernelChoice
 from kmods.catalogue import Folder
 from orchestrator.files.scenario_files import NamedFile, ResolvedScenario
 from orchestrator.kinds.tcp import HostTcp
@@ -183,6 +184,8 @@ class RunSpec:
     """Period of the SNMP counters of hosts; None reads them at the edges of windows only."""
     capture: Capture | None = None
     """What is traced of packets and connections; it changes nothing of the run."""
+    kernel: KernelChoice = DEFAULT
+    """The guest's kernel; other back ends take the default only."""
 
     @property
     def grid_ns(self) -> int | None:

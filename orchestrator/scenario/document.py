@@ -69,10 +69,14 @@ class Mark:
 
 @dataclass(frozen=True, eq=False)
 class Scalar:
-    """A single value: text, int, float, bool or None."""
+    """A single value: text, int, float, bool or None.
+
+    ``written`` is how a number is written, None of what is no number or was in no text.
+    """
 
     mark: Mark
     value: object
+    written: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -344,7 +348,9 @@ class _TreeBuilder:
         if _INT.fullmatch(text) and len(text) > MAX_DIGITS:
             self._fault(mark, f"{shown(text)}: a number may have {MAX_DIGITS} digits at most")
             return Scalar(mark, None)
-        return Scalar(mark, _typed(text))
+        value = _typed(text)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return Scalar(mark, value, text if is_number else None)
 
     def _paired(self, text: str, mark: Mark) -> str:
         """Join the halves that JSON's escapes make of a character beyond U+FFFF."""

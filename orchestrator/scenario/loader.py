@@ -22,6 +22,7 @@ from orchestrator.files.user_files import FileError
 from orchestrator.files.user_files import read as read_file
 from orchestrator.kinds.congestion import Modules
 from orchestrator.kinds.fields import Path, ValidationContext
+from orchestrator.kinds.kernel import KEY
 from orchestrator.repetitions import MAX_RUNS
 from orchestrator.scenario.checks import check
 from orchestrator.scenario.document import (
@@ -42,6 +43,7 @@ from orchestrator.scenario.paths import PathSuggestions
 from orchestrator.scenario.variants import overrides as overriding
 from orchestrator.scenario.variants.matrix import Variant, VariantCounts, expand
 from orchestrator.scenario.variants.reduction import has_reduced, reduce, without_reduced
+from orchestrator.scenario.written_texts import with_texts
 from orchestrator.suggestions import at_most
 from orchestrator.units import printable, shown
 
@@ -221,6 +223,8 @@ def _load_tree(
                 faults += meant.explained(error, given_path, value)
         except ScenarioError as error:
             faults += error.faults
+    if isinstance(tree, Mapping):
+        tree = with_texts(tree)
     scenario, invalid = _validate(tree, modules, meant)
     variants: list[LoadedVariant] = []
     counts: VariantCounts | None = None
@@ -318,7 +322,19 @@ def _loaded(variant: Variant, scenario: Scenario, modules: Modules) -> LoadedVar
         resolved = scenario.model_dump(mode="json", by_alias=True, exclude_none=True)
         values = values_in(values, resolved, place_of)
         sets = {axis: values_in(axis_sets, resolved, place_of) for axis, axis_sets in sets.items()}
+    values = _with_kernel(values, scenario)
+    sets = {axis: _with_kernel(axis_sets, scenario) for axis, axis_sets in sets.items()}
     return LoadedVariant(values, sets, scenario, variant.tree, modules)
+
+
+def _with_kernel(values: dict[str, object], scenario: Scenario) -> dict[str, object]:
+    """Return values by path in which a kernel shows no folder of the author."""
+    kernel = scenario.kernel
+    if kernel is None or KEY not in values:
+        return values
+    is_text = isinstance(values[KEY], str)
+    shown_as = kernel.choice.text if is_text else kernel.model_dump(mode="json", exclude_none=True)
+    return {**values, KEY: shown_as}
 
 
 def _too_many(scenario: Scenario, tree: Node, variants: int) -> list[Fault]:

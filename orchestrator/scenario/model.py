@@ -15,6 +15,7 @@ from pydantic import (
 from orchestrator.kinds.congestion_control import Congestion
 from orchestrator.kinds.events import AnyEvent
 from orchestrator.kinds.fields import MAX_FLOWS, Duration, Period, Slug, Strict, Time
+from orchestrator.kinds.kernel import Kernel
 from orchestrator.kinds.tcp import TcpOptions
 from orchestrator.kinds.traffic import AnyTraffic
 from orchestrator.kinds.traffic.bulk import Bulk
@@ -126,6 +127,10 @@ class Scenario(Strict):
         default_factory=list, description="windows with metrics of their own"
     )
     lab: Lab | None = Field(default=None, description="the hosts of `--backend lab`")
+    kernel: Kernel | None = Field(
+        default=None,
+        description="the kernel of `--backend guest`; the machine's default kernel when not given",
+    )
     repetitions: Repetitions = Field(
         default=ONCE, description="runs of each variant, each with its own seed"
     )

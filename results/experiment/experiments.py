@@ -2,8 +2,8 @@
 
 The runs of an experiment have one name, one ``experiment_sha256`` (see
 ``orchestrator.planning.identity``), one link model, one kernel, and for no kernel module two
-different files. In runs that do not know their ``experiment_sha256``, the hash of the scenario's
-text and the axes take its place.
+different files. Where an axis names kernels, that is so for each of its values. In runs that do not
+know their ``experiment_sha256``, the hash of the scenario's text and the axes take its place.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ class Experiment:
     """Runs that belong together, oldest first.
 
     ``key`` has what identifies the scenario, the link model and the back end; it is empty for runs
-    that :func:`of_rows` puts together. ``modules`` has the SHA-256 of each kernel module that a run
-    has loaded, by name.
+    that :func:`of_rows` puts together. ``kernels`` has what identifies each kernel, and ``modules``
+    the SHA-256 of each kernel module that a run has loaded, by name. Their keys are the kernels
+    that axes name, as :func:`kernel_named` gives them.
     """
 
     name: str
     key: tuple[Any, ...]
     rows: list[RunRow] = field(default_factory=list)
-    modules: dict[str, str] = field(default_factory=dict)
-    kernel: str | None = None
+    modules: dict[str, dict[str, str]] = field(default_factory=dict)
+    kernels: dict[str, str] = field(default_factory=dict)
     _axes: tuple[int, list[Axis]] | None = field(
         default=None, init=False, repr=False, compare=False
     )
@@ -47,7 +48,12 @@ class Experiment:
     @property
     def identity(self) -> str:
         """The hash, in hexadecimal, of all that its runs have in common."""
-        known = [self.name, *self.key, self.kernel, sorted(self.modules.items())]
+        if self.kernels.keys() | self.modules.keys() <= {NOT_NAMED}:  # as before axes named kernels
+            loaded = self.modules.get(NOT_NAMED, {})
+            known = [self.name, *self.key, self.kernels.get(NOT_NAMED), sorted(loaded.items())]
+        else:
+            modules = {named: sorted(files.items()) for named, files in self.modules.items()}
+            known = [self.name, *self.key, sorted(self.kernels.items()), sorted(modules.items())]
         return hashlib.sha256(json.dumps(known).encode()).hexdigest()
 
     @property
@@ -112,18 +118,34 @@ class Experiment:
             by_key.setdefault(keys[identity], []).append(row)
         return by_key
 
-    def can_have(self, kernel: str | None, modules: Mapping[str, str]) -> bool:
+    def can_have(self, named: str, kernel: str | None, modules: Mapping[str, str]) -> bool:
         """Tell whether a run with that kernel and those modules can belong to it."""
-        one_kernel = kernel is None or self.kernel is None or kernel == self.kernel
-        return one_kernel and all(
-            self.modules.get(name, sha256) == sha256 for name, sha256 in modules.items()
+        ours, known = self.kernels.get(named), self.modules.get(named, {})
+        return (kernel is None or ours is None or kernel == ours) and all(
+            known.get(name, sha256) == sha256 for name, sha256 in modules.items()
         )
 
-    def add(self, row: RunRow, kernel: str | None, modules: Mapping[str, str]) -> None:
+    def add(self, row: RunRow, named: str, kernel: str | None, modules: Mapping[str, str]) -> None:
         """Add a run that :meth:`can_have` allows."""
         self.rows.append(row)
-        self.modules.update(modules)
-        self.kernel = self.kernel or kernel
+        self.modules.setdefault(named, {}).update(modules)
+        if kernel is not None:
+            self.kernels.setdefault(named, kernel)
+
+
+NOT_NAMED = ""
+"""The key of what runs have whose kernel no axis names."""
+
+
+def kernel_named(row: RunRow) -> str:
+    """Return what the axes of a run say of its kernel as JSON, NOT_NAMED where they say nothing."""
+    said = {
+        path: value
+        for values in (row.variant, *row.variant_sets.values())
+        for path, value in values.items()
+        if path.split(".")[0] == "kernel"
+    }
+    return json.dumps(said, sort_keys=True) if said else NOT_NAMED
 
 
 def standing(rows: Sequence[RunRow]) -> list[RunRow]:
@@ -157,17 +179,18 @@ def experiments(store: Store, name: str | None = None) -> list[Experiment]:
         of_identity = by_key.setdefault(key, [])
         # Runs share equal provenance. A run that is like an earlier one belongs where that does,
         # unless there is a newer experiment that it may fit.
-        like = (*key, row.kernel, id(guest), id(loaded))
+        named = kernel_named(row)
+        like = (*key, named, row.kernel, id(guest), id(loaded))
         if of_identity and known.get(like) is of_identity[-1]:
             of_identity[-1].rows.append(row)
             continue
         kernel, files = _kernel(row, guest), _modules(loaded)
-        fitting = [candidate for candidate in of_identity if candidate.can_have(kernel, files)]
+        fitting = [one for one in of_identity if one.can_have(named, kernel, files)]
         if not fitting:
             fitting = [Experiment(row.experiment, key[1:])]
             of_identity.append(fitting[0])
             ordered.append(fitting[0])
-        fitting[-1].add(row, kernel, files)
+        fitting[-1].add(row, named, kernel, files)
         known[like] = fitting[-1]
     return ordered
 

@@ -143,7 +143,7 @@ def prepare(folder: Path, kernel: GuestKernel) -> Iterator[Send]:
         try:
             cpu = min(os.sched_getaffinity(0))
             guest = Guest(kernel, hook=hook)
-            guest.modules = modules.build([spec], kernel, unconfined=False)
+            guest.modules[kernel.key] = modules.build([spec], kernel, unconfined=False)
             recording = guest.run(spec, RunContext(workspace, cpu, _ignore, _ignore), _ignore)
             recording = judged(spec, recording)
         finally:

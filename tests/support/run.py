@@ -100,7 +100,7 @@ class FakeRunner:
                     observer.progress(Progress(index, run_id, "failed", 0.0, 0.5))
                     return run_id
             if isinstance(options.backend, Guest):
-                kernel = options.backend.machine().provenance
+                kernel = options.backend.machine(spec).provenance
                 made.provenance.update(kernel, cost=costing.recorded(spec, 0.0))
             # A trace needs the names of the hosts.
             hosts = {"network": {"hosts": list(spec.network.hosts)}}
@@ -146,7 +146,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeRunner:
     """A folder with a scenario, a runner that pretends, a kernel that needs no build."""
     fake = FakeRunner()
     monkeypatch.setattr(making_runs, "run_plan", fake)
-    monkeypatch.setattr("guest.build.ensure", lambda progress: KERNEL)
+    monkeypatch.setattr("guest.build.ensure", lambda progress, choice=None: KERNEL)
     monkeypatch.chdir(tmp_path)
     Path("pair.yaml").write_text(SCENARIO)
     return fake

@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "guest": {"orchestrator.files"},
     "kmods": {"orchestrator.files", "guest"},
     "orchestrator.sandbox": {"orchestrator.files", "guest", "kmods"},
-    "orchestrator.kinds": {"orchestrator.files", "kmods"},
+    "orchestrator.kinds": {"orchestrator.files", "guest", "kmods"},
     "topologies": {"orchestrator.kinds"},
     "results": {"orchestrator.files", "orchestrator.recording", "orchestrator.kinds"},
     "orchestrator.scenario": {
@@ -32,6 +32,7 @@ MAY_IMPORT: dict[str, set[str]] = {
         "results",
     },
     "orchestrator.planning": {
+        "guest",
         "orchestrator.files",
         "orchestrator.kinds",
         "orchestrator.recording",

@@ -293,10 +293,13 @@ def _provenance(experiment: Experiment, rows: Sequence[RunRow]) -> Iterator[Labe
     last = rows[-1]
     yield LabelledValue("Identity", experiment.identity)
     yield LabelledValue("Back end", last.backend)
-    yield LabelledValue("Kernel", last.kernel or "-")
+    releases = dict.fromkeys(row.kernel for row in rows if row.kernel)
+    yield LabelledValue("Kernel", ", ".join(releases) or "-")
     versions = f"link model {last.link_model}, digest version {last.digest_version}"
     yield LabelledValue("Versions", versions)
     yield LabelledValue("Git commit", last.git_commit or "-")
     yield LabelledValue("First, last run", f"{rows[0].started_utc}, {last.started_utc}")
-    for name, sha256 in sorted(experiment.modules.items()):
-        yield LabelledValue(f"Module {name}", sha256)
+    for named, modules in sorted(experiment.modules.items()):
+        where = f" with {named}" if named else ""
+        for name, sha256 in sorted(modules.items()):
+            yield LabelledValue(f"Module {name}{where}", sha256)

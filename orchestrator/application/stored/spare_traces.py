@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from guest import build
 from orchestrator import backends
 from orchestrator.application import stored_plans
-from orchestrator.errors import UsageError
+from orchestrator.errors import MachineError, UsageError
 from results.store.store import Store
 
 
@@ -34,15 +34,14 @@ def spare_traces(store: Store) -> SpareTraces:
     """
     remarks = store.remarks()
     traced = {row.id: heads for row in store.list_runs() if (heads := store.traces(row.id))}
-    kernel = build.find() if traced else None
-    if traced and kernel is None:
+    if traced and not build.built():
         raise UsageError(
             "--traces: the guest kernel is not built, so no trace could be made again\n"
             "  fix: orchestrator guest build"
         )
     spare, kept, stored_bytes = [], [], 0
     for run_id, heads in traced.items():
-        if run_id in remarks or not _can_be_made_again(store, run_id, kernel):
+        if run_id in remarks or not _can_be_made_again(store, run_id):
             kept.append(run_id)
         else:
             spare.append(run_id)
@@ -50,10 +49,11 @@ def spare_traces(store: Store) -> SpareTraces:
     return SpareTraces(spare, stored_bytes, kept)
 
 
-def _can_be_made_again(store: Store, run_id: str, kernel: build.GuestKernel | None) -> bool:
+def _can_be_made_again(store: Store, run_id: str) -> bool:
     try:
         again = stored_plans.verification([run_id], store, backends.DEFAULT, stored_plans.ZOOM)
-    except UsageError:
+        kernel = build.find(again.plan.runs[0].kernel)
+    except (UsageError, MachineError):
         return False
     return kernel is not None and not any(
         stored_plans.other_kernel(each, theirs, commit, kernel)

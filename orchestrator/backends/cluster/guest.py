@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from guest.build import GuestKernel
 from orchestrator.backends.cluster import wire
 from orchestrator.backends.cluster.wire import Order, OrderResult
 from orchestrator.backends.contract import Report, RunContext, Traits
@@ -50,7 +51,7 @@ class ClusterGuest:
     name: str = field(default="guest", init=False)
     traits: Traits = field(default=TRAITS, init=False)
     unconfined: bool = field(init=False)
-    _kernel: str = field(default="", init=False)
+    _identities: dict[str, str] = field(default_factory=dict, init=False)
     _taken: int = field(default=0, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _sending: threading.Lock = field(default_factory=threading.Lock, init=False)
@@ -69,7 +70,8 @@ class ClusterGuest:
     def prepare(self, plan: Plan) -> None:
         """Build the plan's modules here, connect to the workers and examine them."""
         self.guest.prepare(plan)
-        self._kernel = wire.kernel_identity(self.guest.kernel)
+        for spec in plan.runs:
+            self._identity(self.guest.kernel_of(spec))
         dashboard = self.cluster.open()
         if dashboard:
             self.say(f"Dask's dashboard: {dashboard}")
@@ -107,15 +109,16 @@ class ClusterGuest:
             RunError: no worker could run it.
             MachineError: the cluster was lost.
         """
+        kernel = self.guest.kernel_of(spec)
         _paths, provided = self.guest.write_input(spec, context.folder)
         order = Order(
             wire.code_identity(),
-            self._kernel,
+            self._identity(kernel),
             self.guest.boot(spec),
             context.bounds,
             archive.pack(archive.files_of(context.folder / "in")),
         )
-        answer = self._answered(order, context, report)
+        answer = self._answered(order, kernel, context, report)
         if answer.console:
             context.console.write_bytes(answer.console)
         most = context.bounds.total_bytes + archive.SPARE_BYTES
@@ -125,10 +128,19 @@ class ClusterGuest:
             raise BedError(f"worker {answer.worker}: {answer.error or answer.status}")
         context.output.written()
         tcp = decoder(spec, context.output)
-        machine = self.guest.machine(answer.worker)
+        machine = self.guest.machine(spec, answer.worker)
         return assemble(spec, context.output, context.console, tcp, provided, machine)
 
-    def _answered(self, order: Order, context: RunContext, report: Report) -> OrderResult:
+    def _identity(self, kernel: GuestKernel) -> str:
+        """Return the hash of a kernel's files, by which workers know it."""
+        with self._lock:
+            if kernel.key not in self._identities:
+                self._identities[kernel.key] = wire.kernel_identity(kernel)
+            return self._identities[kernel.key]
+
+    def _answered(
+        self, order: Order, kernel: GuestKernel, context: RunContext, report: Report
+    ) -> OrderResult:
         """Return the answer to an order, once a worker with the guest kernel has done it.
 
         It stays the only large thing in memory, with a few others, until the run is stored.
@@ -146,18 +158,19 @@ class ClusterGuest:
                 )
                 if answer.status == "kernel":
                     with self._sending:
-                        self.cluster.send_kernel(future, self._packed_kernel(), self._kernel)
+                        self.cluster.send_kernel(future, _packed(kernel), order.kernel)
                 elif answer.status != "cancelled":
                     context.held.push(collecting.pop_all())
                     return answer
         raise RunError(f"no worker could run it in {ATTEMPTS} attempts")
 
-    def _packed_kernel(self) -> bytes:
-        kernel = self.guest.kernel
-        modules = sorted(kernel.modules_dir.glob("*.ko"))
-        files = [(kernel.linux, "linux"), *((path, f"modules/{path.name}") for path in modules)]
-        return archive.pack(files)
-
     def close(self) -> None:
         """Disconnect, and end a cluster of this machine."""
         self.cluster.close()
+
+
+def _packed(kernel: GuestKernel) -> bytes:
+    """Return a kernel and its modules as a tar archive."""
+    modules = sorted(kernel.modules_dir.glob("*.ko"))
+    files = [(kernel.linux, "linux"), *((path, f"modules/{path.name}") for path in modules)]
+    return archive.pack(files)

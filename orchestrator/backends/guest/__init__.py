@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from guest import build
 from guest.build import GuestKernel
+from guest.choice import DEFAULT, KernelChoice
 from orchestrator import sandbox
 from orchestrator.backends import bed_bundle, bed_code, modules
 from orchestrator.backends.contract import (
@@ -22,6 +23,7 @@ from orchestrator.backends.contract import (
 )
 from orchestrator.backends.guest.boot import GuestBoot, command_of, run_guest
 from orchestrator.backends.guest.examination import examine
+from orchestrator.backends.guest.features import require_features
 from orchestrator.backends.guest.memory import boot_memory_bytes, memory_bytes, require_memory
 from orchestrator.backends.modules import ModuleBuilds, boot_parameters, provide
 from orchestrator.compile.testbed_spec import bed_spec
@@ -35,7 +37,7 @@ from orchestrator.recording.model import Recording
 
 __all__ = ("TRAITS", "Guest", "examine", "make")
 
-TRAITS = Traits(reproducible=True, captures=frozenset(WANTED))
+TRAITS = Traits(reproducible=True, chooses_kernels=True, captures=frozenset(WANTED))
 
 WATCHDOG_PER_HOST_S = 0.1
 """A guest is silent so much longer for each host: when it builds them, and reads them back at the
@@ -47,7 +49,8 @@ class Guest:
     """The back end ``guest``: a guest for each run, several at a time, each on a CPU of its own.
 
     ``jobs`` is the largest number of guests at a time; together they must fit into the memory.
-    Tests break the bed on purpose with ``hook``. ``modules`` are those built beside the kernel.
+    Tests break the bed on purpose with ``hook``. ``kernel`` is that of runs that name none;
+    ``kernels`` has those of others. ``modules`` are those built beside each kernel, by its key.
     """
 
     kernel: GuestKernel
@@ -55,7 +58,8 @@ class Guest:
     watchdog_s: float = WATCHDOG_S
     hook: Path | None = None
     jobs: int = 1
-    modules: ModuleBuilds = field(default_factory=ModuleBuilds, init=False)
+    kernels: Mapping[KernelChoice, GuestKernel] = field(default_factory=dict)
+    modules: dict[str, ModuleBuilds] = field(default_factory=dict, init=False)
     name: str = field(default="guest", init=False)
     traits: Traits = field(default=TRAITS, init=False)
 
@@ -67,7 +71,20 @@ class Guest:
             if not self.unconfined:
                 sandbox.require_confinement()
             code.result()
-        self.modules = modules.build(plan.runs, self.kernel, self.unconfined)
+        by_kernel: dict[str, list[RunSpec]] = {}
+        for spec in plan.runs:
+            by_kernel.setdefault(self.kernel_of(spec).key, []).append(spec)
+        for key, runs in by_kernel.items():
+            kernel = self.kernel_of(runs[0])
+            for spec in runs:
+                require_features(spec, kernel.release)
+            self.modules[key] = modules.build(runs, kernel, self.unconfined)
+
+    def kernel_of(self, spec: RunSpec) -> GuestKernel:
+        """Return the kernel of a run; KeyError for one that was not given to this back end."""
+        if spec.kernel == DEFAULT:
+            return self.kernels.get(DEFAULT, self.kernel)
+        return self.kernels[spec.kernel]
 
     def run(self, spec: RunSpec, context: RunContext, report: Report) -> Recording:
         """Run one planned run in a guest and return its recording.
@@ -88,7 +105,7 @@ class Guest:
             report(phase, simulated_s)
 
         run_guest(boot, command, paths, context, report_progress)
-        return assemble(spec, context.output, context.console, tcp, provided, self.machine())
+        return assemble(spec, context.output, context.console, tcp, provided, self.machine(spec))
 
     def boot(self, spec: RunSpec) -> GuestBoot:
         """Return what the machine that boots the guest of a run has to know."""
@@ -110,12 +127,13 @@ class Guest:
         Raises:
             MachineError: a congestion-control module is not part of the guest kernel.
         """
-        provided = provide(spec, self.modules, self.kernel, folder / "in" / "modules")
+        kernel = self.kernel_of(spec)
+        provided = provide(spec, self.modules[kernel.key], kernel, folder / "in" / "modules")
         return _prepare(spec, self, folder, memory_bytes(spec), provided), provided
 
-    def machine(self, worker: str | None = None) -> Machine:
+    def machine(self, spec: RunSpec, worker: str | None = None) -> Machine:
         """Return the machine of the test bed; ``worker`` names another one that booted it."""
-        manifest = self.kernel.manifest
+        manifest = self.kernel_of(spec).manifest
         kernel = {key: value for key, value in manifest.items() if key != "modules_sha256"}
         elsewhere = {} if worker is None else {"worker": worker}
         return Machine({"guest_kernel": kernel, "confined": not self.unconfined, **elsewhere})
@@ -125,20 +143,27 @@ class Guest:
 
 
 def make(options: BackendOptions) -> Guest:
-    """Return the back end, with the guest kernel built first when it is not cached.
+    """Return the back end, with each guest kernel built first when it is not cached.
 
     Raises:
-        MachineError: it cannot be built here.
+        MachineError: one cannot be built here.
     """
-    kernel = build.ensure(options.build_progress)
-    return Guest(kernel, options.unconfined, jobs=options.jobs)
+    kernels = {
+        choice: build.ensure(options.build_progress)
+        if choice == DEFAULT
+        else build.ensure(options.build_progress, choice)
+        for choice in dict.fromkeys(options.kernels)
+    }
+    first = next(iter(kernels.values()))
+    kernel = kernels.get(DEFAULT, first)
+    return Guest(kernel, options.unconfined, jobs=options.jobs, kernels=kernels)
 
 
 def _prepare(
     spec: RunSpec, options: Guest, folder: Path, memory: int, modules: Sequence[ProvidedModule]
 ) -> sandbox.SandboxPaths:
     document = bed_spec(spec, memory)
-    kernel = options.kernel
+    kernel = options.kernel_of(spec)
     input_folder, output = folder / "in", folder / "out"
     input_folder.mkdir(exist_ok=True)  # the modules are there already
     output.mkdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import shlex
 import shutil
 import sys
@@ -13,6 +14,7 @@ from typing import Any, TypeVar, cast
 import click
 from click.core import ParameterSource
 
+from guest.choice import absolute
 from orchestrator.errors import UsageError
 from orchestrator.units import UnitError, parse_time
 from results import DEFAULT_DB
@@ -108,14 +110,37 @@ def as_json(command: Command) -> Command:
 
 
 def overrides(command: Command) -> Command:
-    """Add ``--set PATH=VALUE``, passed as ``overrides: tuple[str, ...]``."""
-    return click.option(
+    """Add ``--set PATH=VALUE`` and ``--kernel KERNEL``, passed as ``overrides: tuple[str, ...]``.
+
+    Paths of kernels are relative to the current folder.
+    """
+
+    @functools.wraps(command)
+    def with_kernels(*args: Any, **options: Any) -> Any:
+        kernels = [absolute(text) for text in options.pop("kernels")]
+        given = tuple(options.pop("overrides"))
+        if len(kernels) == 1:
+            given += (f"kernel={json.dumps(kernels[0])}",)
+        elif kernels:
+            given += (f"matrix.kernel={json.dumps(kernels)}",)
+        return command(*args, **options, overrides=given)
+
+    kernel = click.option(
+        "--kernel",
+        "kernels",
+        metavar="KERNEL",
+        multiple=True,
+        help="The guest's kernel: a series such as 6.12, or the path of a tree or tarball; the "
+        "same as --set kernel=KERNEL. With several, each variant runs on each.",
+    )
+    decorated = click.option(
         "--set",
         "overrides",
         metavar="PATH=VALUE",
         multiple=True,
         help="Replace a value of the scenario; a list item is named by its `name`. Repeatable.",
-    )(command)
+    )(kernel(with_kernels))
+    return cast(Command, decorated)
 
 
 def reduced(command: Command) -> Command:

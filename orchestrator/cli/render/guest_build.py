@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from guest import build
+from guest.choice import DEFAULT
 from orchestrator.cli.render.status_line import StatusLine
 
 if TYPE_CHECKING:
     from guest.build import GuestKernel
     from guest.build_steps import Progress
+    from guest.choice import KernelChoice
 
 
 def progress_on(line: StatusLine) -> Progress:
@@ -21,10 +23,10 @@ def progress_on(line: StatusLine) -> Progress:
     return progress
 
 
-def ensure_kernel(line: StatusLine, kernel: str | None = None) -> GuestKernel:
-    """Return the guest kernel of that name, or the default; build it first when it is not cached.
+def ensure_kernel(line: StatusLine, choice: KernelChoice = DEFAULT) -> GuestKernel:
+    """Return a guest kernel; build it first when it is not cached.
 
     Raises:
         MachineError: it cannot be built here.
     """
-    return build.ensure(progress_on(line), kernel)
+    return build.ensure(progress_on(line), choice)

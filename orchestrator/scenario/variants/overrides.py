@@ -9,7 +9,7 @@ from orchestrator.scenario.document import Entry, Mapping, Mark, Node, Scalar, S
 from orchestrator.suggestions import suggest
 from orchestrator.units import listed, shortened, shown
 
-_SHORT = {"congestion": "name"}
+_SHORT = {"congestion": "name", "kernel": "source"}
 """The key of a mapping that a single text at this key is short for."""
 
 _MOST_SHOWN = 300

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from guest.build import GuestKernel
+from guest.build import BuildInputs, GuestKernel
 from orchestrator.application import stored_plans
 from orchestrator.protocol import version as program
 from results.store.store import Store
@@ -28,6 +28,10 @@ def test_resume_and_verify_know_what_a_guest_stored(
         first = store.list_runs()[0]
     monkeypatch.setattr(stored_plans, "LINK_MODEL", first.link_model)
     monkeypatch.setattr(stored_plans, "DIGEST_VERSION", first.digest_version)
+    with Store.open_read_only(path) as store:
+        manifest = store.load(first.id).provenance["guest_kernel"]
+    inputs = BuildInputs(**manifest["inputs"])
+    monkeypatch.setattr("guest.build.current_inputs", lambda choice: inputs)
     resumed = orchestrator("run", "tiny.yaml", "--resume", "--db", str(path))
     assert "2 of 2 runs are stored already" in resumed.stderr
     assert resumed.exit_code == 0
@@ -35,12 +39,15 @@ def test_resume_and_verify_know_what_a_guest_stored(
     fake.digest = lambda spec: str(first.digest)
     verified = orchestrator("run", "--verify", first.id, "--db", str(path))
     assert (verified.exit_code, f"the kernel {first.kernel}, and" in verified.stderr) == (2, True)
-    with Store.open_read_only(path) as store:
-        manifest = store.load(first.id).provenance["guest_kernel"]
     built = replace(KERNEL, release=str(first.kernel), manifest=manifest)
-    monkeypatch.setattr("guest.build.ensure", lambda progress: built)
+    monkeypatch.setattr("guest.build.ensure", lambda progress, choice=None: built)
     verified = orchestrator("run", "--verify", first.id, "--db", str(path))
     assert (verified.exit_code, "the same digest as" in verified.stderr) == (0, True)
+    newer = replace(inputs, source="sha256:newer")
+    monkeypatch.setattr("guest.build.current_inputs", lambda choice: newer)
+    ran = len(fake.asked)
+    resumed = orchestrator("run", "tiny.yaml", "--resume", "--db", str(path))
+    assert len(fake.asked) == ran + 1, "runs of another kernel are not the same"
 
 
 @pytest.mark.slow
@@ -54,11 +61,12 @@ def test_verify_names_another_kernel_before_anything_runs(
         ("6.12.7", {"patches": "2"}, "guest has 6.12.7 of other patches: "),
         ("6.1.0", {"source": "6.1"}, "guest has 6.1.0 of other source: "),
     ):
-        monkeypatch.setattr("guest.build.ensure", lambda progress: with_inputs("6.12.7", inputs))
+        first = with_inputs("6.12.7", inputs)
+        monkeypatch.setattr("guest.build.ensure", lambda progress, choice=None, first=first: first)
         assert orchestrator("run", "tiny.yaml", "--db", "runs.db").exit_code == 0
         ran = len(fake.asked)
         other = with_inputs(release, {**inputs, **change})
-        monkeypatch.setattr("guest.build.ensure", lambda progress, other=other: other)
+        monkeypatch.setattr("guest.build.ensure", lambda progress, choice=None, other=other: other)
         for what in ("last", "tiny"):
             verified = orchestrator("run", "--verify", what, "--db", "runs.db", "--json")
             if said is None:

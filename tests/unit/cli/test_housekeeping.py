@@ -216,9 +216,10 @@ def test_gc_removes_traces_that_can_be_made_again(
         elsewhere = store.begin(store.load(ids[2]).head)
         store.finish(elsewhere, replace(made, kernel="6.1.0"), 1.0)
         store.add_trace(elsewhere, traces.small())
-    monkeypatch.setattr("guest.build.find", lambda: None)
+    monkeypatch.setattr("guest.build.built", list)
     assert "fix: orchestrator guest build" in orchestrator("gc", "--traces").stderr
-    monkeypatch.setattr("guest.build.find", lambda: KERNEL)
+    monkeypatch.setattr("guest.build.built", lambda: [KERNEL])
+    monkeypatch.setattr("guest.build.find", lambda choice: KERNEL)
     before = DB.read_bytes()
     dry = orchestrator("gc", "--traces", "--dry-run")
     assert "; those of 2 stay, which have notes or tags or cannot be made again\n" in dry.stdout

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from guest import build, debian_source, source
+from guest.choice import of_text
 from orchestrator.errors import MachineError
 
 APT_GET = r"""#!/bin/bash
@@ -64,12 +65,12 @@ def test_a_source_is_fetched_once_and_then_found_by_its_series(
     tools: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with pytest.raises(MachineError, match=r"no source of Linux 7\.3 is here") as caught:
-        source.locate("7.3")
+        source.locate(of_text("7.3"))
     assert "orchestrator guest fetch 7.3" in caught.value.fix
     steps: list[str] = []
     path = debian_source.fetch("7.3", lambda step, fraction: steps.append(step))
     assert path.read_text() == "kernel\n"
-    assert source.locate("7.3").path == path
+    assert source.locate(of_text("7.3")).path == path
     monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", "7.3")
     assert source.locate().path == path
     assert [step.split()[-1] for step in steps] == ["sources", "trixie", *["trixie-backports"] * 2]
@@ -139,13 +140,13 @@ def test_a_machine_without_apt_is_refused(tools: Path, monkeypatch: pytest.Monke
 def test_a_kernel_is_named_by_a_path_too(tools: Path, tmp_path: Path) -> None:
     tree = tmp_path / "linux"
     tree.mkdir()
-    with pytest.raises(MachineError, match="neither a series, a kernel tree nor a tarball"):
-        source.locate(str(tree))
+    with pytest.raises(MachineError, match="neither a kernel tree nor a tarball"):
+        source.locate(of_text(str(tree)))
     (tree / "Kbuild").touch()
-    assert source.locate(str(tree)).is_tree
+    assert source.locate(of_text(str(tree))).is_tree
     tarball = tmp_path / "linux.tar"
     with tarfile.open(tarball, "w") as archive:
         archive.add(tree, "linux")
-    assert source.locate(str(tarball)).path == tarball
+    assert source.locate(of_text(str(tarball))).path == tarball
     with pytest.raises(MachineError, match=r"no source of Linux 6\.66"):
-        build.find("6.66")
+        build.find(of_text("6.66"))

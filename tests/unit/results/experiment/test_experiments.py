@@ -72,7 +72,27 @@ def test_a_module_that_was_built_anew_makes_another_experiment(
     )
     found = experiments(store)
     assert [len(each.rows) for each in found] == [3, 1]
-    assert found[0].modules == {"x": "1", "y": "2"}
+    assert found[0].modules == {"": {"x": "1", "y": "2"}}
+
+
+def test_an_axis_of_kernels_makes_one_experiment_with_modules_of_each(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kernels = [{"kernel": series} for series in ("6.1", "6.12", "6.1")]
+    ids = make(store, one, kernels, 1)
+    loaded = dict(zip(ids, ({"x": {"sha256": text}} for text in "123"), strict=True))
+    guests = {
+        run_id: {"inputs": {"source": source}}
+        for run_id, source in zip(ids, ("old", "new", "old"), strict=True)
+    }
+    monkeypatch.setattr(
+        Store, "provenance_values", lambda _self, name, _of: loaded if name == "modules" else guests
+    )
+    first, second = experiments(store)
+    assert (len(first.rows), len(second.rows)) == (2, 1), "6.1 has another module at last"
+    assert first.modules == {'{"kernel": "6.1"}': {"x": "1"}, '{"kernel": "6.12"}': {"x": "2"}}
+    assert len(first.kernels) == 2
+    assert first.identity != second.identity
 
 
 def test_a_failed_run_belongs_to_the_newest_that_it_fits(store: Store) -> None:

@@ -1,0 +1,77 @@
+"""Reads revisions of a git repository of Linux, which stays as it is."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from orchestrator.errors import MachineError
+
+
+def commit_of(repository: Path, revision: str) -> str:
+    """Return the full hash of the commit that a revision names.
+
+    Raises:
+        MachineError: there is no git, no repository at ``repository``, or no such revision there.
+    """
+    wanted = f"{revision}^{{commit}}"
+    done = _git(repository, "rev-parse", "--verify", "--quiet", "--end-of-options", wanted)
+    if done.returncode == 0:
+        return done.stdout.decode().strip()
+    if _git(repository, "rev-parse", "--git-dir").returncode:
+        raise MachineError(
+            f"{repository} is no git repository, so it has no revision {revision}",
+            "name a clone of Linux, or leave the revision out",
+        )
+    raise MachineError(
+        f"the git repository {repository} has no revision {revision}",
+        f"git -C {repository} fetch, or name one of: git -C {repository} tag",
+    )
+
+
+def tree_of(repository: Path, commit: str) -> str:
+    """Return git's hash of a commit's files.
+
+    Raises:
+        MachineError: git fails.
+    """
+    return _text(repository, "rev-parse", "--verify", f"{commit}^{{tree}}").strip()
+
+
+def text_of(repository: Path, commit: str, path: str) -> str:
+    """Return a file of a commit.
+
+    Raises:
+        MachineError: git fails.
+    """
+    return _text(repository, "show", f"{commit}:{path}")
+
+
+def archive_command(repository: Path, commit: str, archive: Path) -> list[str]:
+    """Return the command that writes all files of a commit to a tar archive."""
+    return [*_command(repository), "archive", "--format=tar", f"--output={archive}", commit]
+
+
+def _text(repository: Path, *arguments: str) -> str:
+    done = _git(repository, *arguments)
+    if done.returncode:
+        problem = done.stderr.decode(errors="replace").strip()
+        raise MachineError(
+            f"git {' '.join(arguments)} failed in {repository}: {problem}",
+            "name a whole clone of Linux",
+        )
+    return done.stdout.decode(errors="replace")
+
+
+def _git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    try:
+        return subprocess.run([*_command(repository), *arguments], capture_output=True, check=False)
+    except FileNotFoundError:
+        raise MachineError("a revision of a tree needs git", "apt-get install git") from None
+
+
+def _command(repository: Path) -> list[str]:
+    # A repository of another user may be read: nothing that its configuration names is run by
+    # these commands but a monitor of its files, which is switched off.
+    safe = ["-c", f"safe.directory={repository}", "-c", "core.fsmonitor=false"]
+    return ["git", *safe, "-C", str(repository)]
