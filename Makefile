@@ -44,7 +44,7 @@ BROWSER := $(BIN)/pytest --durations=10 -m 'browser and not (guest or long)' tes
 HOSTS := $(BIN)/pytest --durations=5 -m 'lab_hosts and not real_time and not long' tests/lab
 REAL_TIME := $(BIN)/pytest --durations=15 -m 'real_time and not long' tests/hostile tests/lab
 
-.PHONY: help setup run check test test-long test-hostile test-faults test-determinism test-examples test-flent test-vagrant fuzz docs lint sbom audit format lock guest bench screenshots clean
+.PHONY: help setup run check test test-long test-hostile test-faults test-determinism test-examples test-kernels test-flent test-vagrant fuzz docs lint sbom audit format lock guest bench screenshots clean
 
 help:  ## show this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' Makefile
@@ -67,7 +67,7 @@ test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM,
 	@tools/setup vagrant
 	$(BIN)/pytest tests/vagrant --exitfirst --capture=no $(if $(THOROUGH),,-m 'not thorough')
 
-test-long: test-hostile test-faults test-determinism test-examples test-flent fuzz docs  ## what `make test` has no time for, but for test-vagrant
+test-long: test-hostile test-faults test-determinism test-examples test-kernels test-flent fuzz docs  ## what `make test` has no time for, but for test-vagrant
 	@:
 
 DETERMINISM := tests/guest/test_determinism.py tests/guest/test_interrupted_sweep.py tests/guest/test_cluster.py
@@ -81,6 +81,11 @@ test-examples: $(DEV_READY)  ## run each example at full length, 1000 pairs of h
 	@tools/setup long
 	@$(BIN)/orchestrator guest build --quiet
 	$(BIN)/pytest $(SPREAD) --own-cpu -m long tests/guest tests/unit kmods/tests tests/kmods tests/web $(addprefix --ignore=,$(DETERMINISM) $(FLENT))
+
+test-kernels: $(DEV_READY)  ## fetch and build Linux 6.1 and 7.3, and run scenarios on them and on the default kernel
+	@for series in 6.1 7.3; do $(BIN)/orchestrator guest fetch $$series && $(BIN)/orchestrator guest build $$series || exit; done
+	@$(BIN)/orchestrator guest build --quiet
+	$(BIN)/pytest -m long tests/kernels
 
 test-flent: $(DEV_READY)  ## install flent into build/flent, and let it read an exported run
 	$(PYTHON) -m venv build/flent

@@ -23,7 +23,7 @@ from orchestrator.backends.contract import (
 )
 from orchestrator.backends.guest.boot import GuestBoot, command_of, run_guest
 from orchestrator.backends.guest.examination import examine
-from orchestrator.backends.guest.features import require_features
+from orchestrator.backends.guest.features import require_features, without_absent
 from orchestrator.backends.guest.memory import boot_memory_bytes, memory_bytes, require_memory
 from orchestrator.backends.modules import ModuleBuilds, boot_parameters, provide
 from orchestrator.compile.testbed_spec import bed_spec
@@ -164,6 +164,7 @@ def _prepare(
 ) -> sandbox.SandboxPaths:
     document = bed_spec(spec, memory)
     kernel = options.kernel_of(spec)
+    without_absent(document, kernel.release)
     input_folder, output = folder / "in", folder / "out"
     input_folder.mkdir(exist_ok=True)  # the modules are there already
     output.mkdir()

@@ -1,33 +1,109 @@
-"""What some kernels lack that a run may want."""
+"""What some kernels lack that a run may want, with the kernels that have it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from guest.patch_series import Series
+from orchestrator.compile.netem import netem_provenance
 from orchestrator.errors import UsageError
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol.specification import TestbedSpec
 
-RACK = 1
+_RACK = 1
 """The bit of net.ipv4.tcp_recovery by which Linux finds losses by time."""
+_DEFER_ACKS = "net.ipv4.tcp_backlog_ack_defer"
+_DEFERS_ACKS_SINCE: Series = (6, 7)
+"""Commit 133c4c0d3717. An earlier kernel defers none, as this one does with 0."""
 
-ONLY_RACK_SINCE: Series = (6, 17)
-"""Since then this bit has no effect, as ip-sysctl.rst of Linux 7.3 says: RFC 6675's loss recovery
-by duplicate ACKs is gone."""
+
+@dataclass(frozen=True)
+class Feature:
+    """Something that a run may want, and the kernels that have it.
+
+    ``since`` is the first series that has it and ``until`` the first one without it. ``lack`` says
+    what a kernel lacks, and ``fix`` what to write instead, beside naming another kernel.
+    """
+
+    lack: str
+    fix: str
+    wants: Callable[[RunSpec], bool]
+    since: Series | None = None
+    until: Series | None = None
+
+    def is_in(self, series: Series) -> bool:
+        """Whether a kernel has it."""
+        return (self.since is None or series >= self.since) and (
+            self.until is None or series < self.until
+        )
+
+    @property
+    def kernels(self) -> str:
+        """The kernels that have it, in words."""
+        first = "" if self.since is None else f"from {_text(self.since)} on"
+        last = "" if self.until is None else f"before {_text(self.until)}"
+        return " and ".join(filter(None, (first, last)))
+
+
+def _sysctls(spec: RunSpec, name: str) -> list[int]:
+    return [int(host.sysctls[name]) for host in spec.hosts.values() if name in host.sysctls]
+
+
+FEATURES = (
+    Feature(
+        # ip-sysctl.rst of Linux 7.3 says that the bit has no effect any more.
+        "has no recovery by duplicate ACKs (`tcp.recovery: dupack`, which the profiles newreno, "
+        "reno and sack have)",
+        "`tcp.recovery: rack`",
+        lambda spec: any(not value & _RACK for value in _sysctls(spec, "net.ipv4.tcp_recovery")),
+        until=(6, 17),
+    ),
+    Feature(
+        # TCA_NETEM_PRNG_SEED, commit 4072d97ddc44. Without it netem draws from the kernel's own
+        # generator, which other parts of the kernel also draw from.
+        "cannot seed the random losses, delays and orders of a link (netem)",
+        "links without `loss`, `jitter`, `reordering`, `duplication`, `corruption` and outages",
+        lambda spec: bool(netem_provenance(spec)),
+        since=(6, 6),
+    ),
+    Feature(
+        "has no setting for deferred ACKs (`tcp.defer_acks: true`)",
+        "`tcp.defer_acks: false`",
+        lambda spec: any(_sysctls(spec, _DEFER_ACKS)),
+        since=_DEFERS_ACKS_SINCE,
+    ),
+)
 
 
 def require_features(spec: RunSpec, release: str) -> None:
     """Raise UsageError where a kernel lacks what a run wants, with the kernels that have it."""
-    match = re.match(r"(\d+)\.(\d+)", release)
-    if match is None:
+    series = _series(release)
+    if series is None:
         return
-    series = int(match[1]), int(match[2])
-    by_time = (
-        settings.sysctls.get("net.ipv4.tcp_recovery", str(RACK)) for settings in spec.hosts.values()
-    )
-    if series >= ONLY_RACK_SINCE and any(not int(value) & RACK for value in by_time):
-        raise UsageError(
-            f"Linux {release} has no recovery by duplicate ACKs (`tcp.recovery: dupack`, which the "
-            "profiles newreno, reno and sack have): it left Linux in 6.17\n"
-            "  fix: use a kernel before 6.17, such as `kernel: 6.12`, or `tcp.recovery: rack`"
-        )
+    for feature in FEATURES:
+        if not feature.is_in(series) and feature.wants(spec):
+            raise UsageError(
+                f"Linux {release} {feature.lack}: kernels {feature.kernels} do\n"
+                f"  fix: name such a kernel (`kernel: 6.12`, --kernel 6.12), or write {feature.fix}"
+            )
+
+
+def without_absent(document: TestbedSpec, release: str) -> None:
+    """Remove settings from a specification whose value a kernel without them cannot but have."""
+    series = _series(release)
+    if series is None or series >= _DEFERS_ACKS_SINCE:
+        return
+    for settings in document["namespaces"].values():
+        if settings.get(_DEFER_ACKS) == 0:
+            del settings[_DEFER_ACKS]
+
+
+def _series(release: str) -> Series | None:
+    match = re.match(r"(\d+)\.(\d+)", release)
+    return None if match is None else (int(match[1]), int(match[2]))
+
+
+def _text(series: Series) -> str:
+    return ".".join(map(str, series))

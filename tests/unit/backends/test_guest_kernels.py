@@ -10,7 +10,8 @@ import pytest
 from guest.choice import DEFAULT, KernelChoice
 from orchestrator.backends import guest
 from orchestrator.backends.contract import BackendOptions
-from orchestrator.backends.guest.features import require_features
+from orchestrator.backends.guest.features import require_features, without_absent
+from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.errors import UsageError
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
@@ -19,6 +20,7 @@ from tests.support.run import KERNEL, SCENARIO, FakeRunner, fake, orchestrator
 
 __all__ = ["fake"]
 
+LOSSY = "events: [{at: 1s, link: bottleneck, loss: 1%}]"
 OLD = replace(KERNEL, key="old", release="6.1.2")
 
 
@@ -49,25 +51,37 @@ def test_only_the_kernels_that_runs_name_are_made(monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize(
-    ("release", "recovery", "refused"),
+    ("release", "more", "lack"),
     [
-        ("6.12.1", "dupack", False),
-        ("6.16.9", "dupack", False),
-        ("6.17.0", "dupack", True),
-        ("7.3.4", "dupack", True),
-        ("7.3.4", "rack", False),
-        ("unknown", "dupack", False),
+        ("6.12.1", "tcp: {recovery: dupack}", None),
+        ("6.16.9", "tcp: {recovery: dupack}", None),
+        ("6.17.0", "tcp: {recovery: dupack}", "has no recovery by duplicate ACKs .* before 6.17"),
+        ("7.3.4", "tcp: {profile: newreno}", "has no recovery by duplicate ACKs"),
+        ("7.3.4", "tcp: {recovery: rack}", None),
+        ("unknown", "tcp: {recovery: dupack}", None),
+        ("6.1.9", LOSSY, "cannot seed the random losses.* from 6.6 on"),
+        ("6.6.0", LOSSY, None),
+        ("6.1.9", "tcp: {defer_acks: true}", "no setting for deferred ACKs .* from 6.7 on"),
+        ("6.1.9", "tcp: {defer_acks: false}", None),
     ],
 )
-def test_a_kernel_without_recovery_by_duplicate_acks_is_refused(
-    release: str, recovery: str, refused: bool
+def test_a_kernel_that_lacks_what_a_run_wants_is_refused(
+    release: str, more: str, lack: str | None
 ) -> None:
-    wants = spec(f"{SCENARIO}tcp: {{recovery: {recovery}}}\n")
-    if not refused:
+    wants = spec(f"{SCENARIO}{more}\n")
+    if lack is None:
         require_features(wants, release)
         return
-    with pytest.raises(UsageError, match=rf"Linux {release} has no recovery by duplicate ACKs"):
+    with pytest.raises(UsageError, match=rf"Linux {release} .*{lack}"):
         require_features(wants, release)
+
+
+@pytest.mark.parametrize(("release", "stays"), [("6.1.9", False), ("6.12.1", True)])
+def test_a_setting_that_a_kernel_cannot_but_have_is_left_out(release: str, stays: bool) -> None:
+    document = bed_spec(spec(f"{SCENARIO}tcp: {{defer_acks: false}}\n"), 2**30)
+    without_absent(document, release)
+    names = {name for settings in document["namespaces"].values() for name in settings}
+    assert ("net.ipv4.tcp_backlog_ack_defer" in names) is stays
 
 
 def test_a_default_kernel_without_it_is_refused_only_where_it_is_asked_for() -> None:
