@@ -40,6 +40,7 @@ _MOST_NAMED = 6
 @click.command()
 @shared.scenario_file()
 @shared.overrides
+@shared.kernels
 @shared.reduced
 @shared.repetitions
 @shared.database

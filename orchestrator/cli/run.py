@@ -39,6 +39,7 @@ DETAILED_RUNS = 4
     help=f"Back end to run on: {', '.join(backends.MODULES)}.",
 )
 @shared.overrides
+@shared.kernels
 @shared.reduced
 @shared.repetitions
 @click.option(

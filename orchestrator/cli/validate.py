@@ -16,6 +16,7 @@ from results.wording import quantities
 @click.command()
 @shared.scenario_file("files", metavar="FILE...", nargs=-1, required=True)
 @shared.overrides
+@shared.kernels
 @shared.reduced
 def command(files: tuple[Path, ...], overrides: tuple[str, ...], reduced: bool) -> None:
     """Check scenario files and their reduced forms; print each fault with file, line and column.

@@ -110,22 +110,32 @@ def as_json(command: Command) -> Command:
 
 
 def overrides(command: Command) -> Command:
-    """Add ``--set PATH=VALUE`` and ``--kernel KERNEL``, passed as ``overrides: tuple[str, ...]``.
+    """Add ``--set PATH=VALUE``, passed as ``overrides: tuple[str, ...]``."""
+    return click.option(
+        "--set",
+        "overrides",
+        metavar="PATH=VALUE",
+        multiple=True,
+        help="Replace a value of the scenario; a list item is named by its `name`. Repeatable.",
+    )(command)
+
+
+def kernels(command: Command) -> Command:
+    """Add ``--kernel KERNEL``, which becomes one of the command's ``overrides``.
 
     Paths of kernels are relative to the current folder.
     """
 
     @functools.wraps(command)
     def with_kernels(*args: Any, **options: Any) -> Any:
-        kernels = [absolute(text) for text in options.pop("kernels")]
-        given = tuple(options.pop("overrides"))
-        if len(kernels) == 1:
-            given += (f"kernel={json.dumps(kernels[0])}",)
-        elif kernels:
-            given += (f"matrix.kernel={json.dumps(kernels)}",)
-        return command(*args, **options, overrides=given)
+        named = [absolute(text) for text in options.pop("kernels")]
+        if len(named) == 1:
+            options["overrides"] += (f"kernel={json.dumps(named[0])}",)
+        elif named:
+            options["overrides"] += (f"matrix.kernel={json.dumps(named)}",)
+        return command(*args, **options)
 
-    kernel = click.option(
+    option = click.option(
         "--kernel",
         "kernels",
         metavar="KERNEL",
@@ -133,14 +143,7 @@ def overrides(command: Command) -> Command:
         help="The guest's kernel: a series such as 6.12, or the path of a tree or tarball; the "
         "same as --set kernel=KERNEL. With several, each variant runs on each.",
     )
-    decorated = click.option(
-        "--set",
-        "overrides",
-        metavar="PATH=VALUE",
-        multiple=True,
-        help="Replace a value of the scenario; a list item is named by its `name`. Repeatable.",
-    )(kernel(with_kernels))
-    return cast(Command, decorated)
+    return cast(Command, option(with_kernels))
 
 
 def reduced(command: Command) -> Command:

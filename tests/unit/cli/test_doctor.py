@@ -17,6 +17,7 @@ from click.testing import CliRunner, Result
 from guest import build, debian_source
 from guest.build import GuestKernel
 from guest.build_steps import Progress
+from guest.choice import KernelChoice
 from orchestrator import sandbox
 from orchestrator.backends import local, vagrant
 from orchestrator.backends.contract import Examination, Finding
@@ -265,9 +266,9 @@ def test_a_probe_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_guest_build_shows_steps_and_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ensure(progress: Progress, kernel: str | None) -> GuestKernel:
+    def ensure(progress: Progress, choice: KernelChoice) -> GuestKernel:
         progress("compiling the guest kernel", 0.25)
-        return KERNEL if kernel is None else replace(KERNEL, release=kernel)
+        return KERNEL if choice.source is None else replace(KERNEL, release=choice.source)
 
     monkeypatch.setattr(build, "ensure", ensure)
     result = orchestrator("guest", "build")
