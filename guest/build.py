@@ -132,7 +132,7 @@ def current_inputs(choice: KernelChoice = DEFAULT) -> BuildInputs:
         # A kernel that was built of a source that is gone stands for it, but not for another one.
         if choice.source is not None or source.series_asked() is not None:
             raise
-    text = FRAGMENT.read_text()
+    text = patch_series.fragments(FRAGMENT, series)
     options = "\n".join(build_steps.wanted_options(text))
     if series not in (None, patch_series.BASE):
         options += "".join(build_steps.alternatives(text).values())
@@ -327,8 +327,10 @@ def _build(order: _Order, root: Path, progress: Progress, lock: int) -> GuestKer
     workshop.mkdir(mode=0o755)
     try:
         build = build_steps.Build(workshop, log, progress, held=(lock,))
-        patches = patch_series.of_series(order.source.series())
-        result = build.make(order.source, patches, FRAGMENT, order.choice)
+        series = order.source.series()
+        fragment = patch_series.fragments(FRAGMENT, series)
+        patches = patch_series.of_series(series)
+        result = build.make(order.source, patches, fragment, order.choice)
         manifest = {
             **build.describe(result),
             "compiler": inputs.compiler,

@@ -66,6 +66,15 @@ def environment() -> dict[str, str]:
     }
 
 
+def compilers() -> list[str]:
+    """Return what make is told of the compilers: ccache where it is installed.
+
+    With it, a tree of which little has changed since an earlier build compiles only that.
+    """
+    found = shutil.which("ccache", path=environment()["PATH"])
+    return [] if found is None else ["CC=ccache gcc", "HOSTCC=ccache gcc"]
+
+
 def wanted_options(fragment: str) -> list[str]:
     """Return the lines of a configuration fragment that set or unset an option."""
     return [
@@ -100,6 +109,11 @@ def lost_options(fragment: str, config: str) -> list[str]:
     ]
 
 
+def _option_of(line: str) -> str:
+    """Return the option that a line of a fragment sets or unsets, else an empty text."""
+    return next((word for word in line.replace("=", " ").split() if word.startswith("CONFIG_")), "")
+
+
 class Build:
     """One build in the folder ``workshop``, which must be empty.
 
@@ -123,7 +137,7 @@ class Build:
         self,
         source: Source,
         patches: Sequence[Patch],
-        fragment: Path,
+        fragment: str,
         choice: KernelChoice = DEFAULT,
     ) -> Path:
         """Build the kernel and return the folder with all its files.
@@ -146,7 +160,7 @@ class Build:
                 self._change(change, "--forward", log)
             for patch in patches:
                 self._patch(patch, source, log)
-            self._configure(fragment, log)
+            self._configure(source, fragment, log)
             self._compile(log)
             self.progress("installing the guest kernel", None)
             self._install()
@@ -257,13 +271,14 @@ class Build:
             )
         self.patches[patch.name] = None
 
-    def _configure(self, fragment: Path, log: TextIO) -> None:
+    def _configure(self, source: Source, text: str, log: TextIO) -> None:
         self.progress("configuring the guest kernel", None)
         self._make(["defconfig"], log)
+        fragment = self.tree.parent / "kernel.config"
+        fragment.write_text(text)
         self._run(["scripts/kconfig/merge_config.sh", "-m", ".config", str(fragment)], log)
-        text = fragment.read_text()
-        if self.choice.config:
-            text = self._with_own_options(text, log)
+        if own := self.choice.options + self._local_version(source):
+            text = self._with_options(own, text, log)
         self._make(["olddefconfig"], log)
         lost = lost_options(text, self._config())
         instead = [other for line, other in alternatives(text).items() if line in lost]
@@ -278,19 +293,36 @@ class Build:
         if lost:
             raise MachineError(
                 f"this kernel source lacks options of {fragment.name}: {', '.join(lost)}",
-                f"let {SOURCE_VARIABLE} name a Linux 6.12 source, or change {fragment}",
+                f"let {SOURCE_VARIABLE} name a Linux 6.12 source, or change guest/{fragment.name}",
             )
 
-    def _with_own_options(self, text: str, log: TextIO) -> str:
-        """Set the choice's options, which win over the fragment's; return what is wanted then."""
+    def _local_version(self, source: Source) -> str:
+        """Return the option by which the release tells a changed kernel and a tree's states apart.
+
+        A release such as 6.15.0-g0123456789ab-01234567 names the commit, and the changes by the
+        beginning of a hash.
+        """
+        words = []
+        if source.commit is not None:
+            words.append(f"-g{source.commit[:12]}")
+        elif source.is_tree:
+            words.append(f"-t{source.identity().removeprefix('tree:')[:8]}")
+        if self.choice.is_changed:
+            words.append(f"-{self.choice.difference_sha256[:8]}")
+        return f'CONFIG_LOCALVERSION="{"".join(words)}"\n' if words else ""
+
+    def _with_options(self, options: str, text: str, log: TextIO) -> str:
+        """Set options, which win over the fragment's; return the options that are wanted then."""
         own = self.tree.parent / "own.config"
-        own.write_text(self.choice.options)
+        own.write_text(options)
         self._run(["scripts/kconfig/merge_config.sh", "-m", ".config", str(own)], log)
-        names = {f"CONFIG_{name}" for name, _value in self.choice.config}
-        kept = [
-            line for line in text.splitlines() if not names & set(line.replace("=", " ").split())
-        ]
-        return "\n".join([*kept, self.choice.options])
+        names = {_option_of(line) for line in wanted_options(options)}
+        kept: list[str] = []
+        for before, line in pairwise(["", *text.splitlines()]):
+            other = line.startswith(_OR)  # it goes with the line that it takes the place of
+            if _option_of(before if other else line) not in names:
+                kept.append(line)
+        return "\n".join([*kept, options])
 
     def _config(self) -> str:
         return (self.tree / ".config").read_text()
@@ -328,7 +360,7 @@ class Build:
         self, targets: Sequence[str], log: TextIO, each_line: Callable[[str], None] | None = None
     ) -> None:
         try:
-            self._run(["make", "ARCH=um", *targets], log, each_line)
+            self._run(["make", "ARCH=um", *compilers(), *targets], log, each_line)
         except StepFailedError as error:
             raise MachineError(
                 f"make ARCH=um {' '.join(targets)} failed\n{error.tail}",
@@ -353,7 +385,8 @@ class Build:
             if each_line is not None:
                 each_line(line)
 
-        if run_step(argv, take, environment(), self.tree, self.held):
+        ccache = {"CCACHE_DIR": str(self.tree.parents[1] / "ccache"), "CCACHE_MAXSIZE": "1G"}
+        if run_step(argv, take, {**environment(), **ccache}, self.tree, self.held):
             log.flush()
             raise StepFailedError("".join(f"  {line}" for line in last).rstrip())
 

@@ -81,6 +81,11 @@ class KernelChoice:
         return total.hexdigest()
 
     @property
+    def difference_sha256(self) -> str:
+        """The hash of all that is changed, the configuration included, in hexadecimal."""
+        return hashlib.sha256((self.changes_sha256 + self.options).encode()).hexdigest()
+
+    @property
     def options(self) -> str:
         """The lines of a configuration fragment that set its options."""
         return "".join(

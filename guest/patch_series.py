@@ -50,6 +50,24 @@ def series_text(file: Path) -> str:
     return ".".join(map(str, series_of(file.parent.name) or BASE))
 
 
+def fragments(base: Path, series: Series | None) -> str:
+    """Return the configuration of a series: ``base``, and what is beside it for this and earlier.
+
+    ``kernel-6.17.config`` beside ``kernel.config`` has what 6.17 and later have more.
+    """
+    wanted = BASE if series is None else series
+    more = {
+        since: file
+        for file in base.parent.glob(f"{base.stem}-*{base.suffix}")
+        if (since := series_of(file.stem.removeprefix(f"{base.stem}-"))) is not None
+    }
+    texts = [
+        base.read_text(),
+        *(more[since].read_text() for since in sorted(more) if since <= wanted),
+    ]
+    return "\n".join(texts)
+
+
 def of_series(series: Series | None) -> list[Patch]:
     """Return the patches of a series in the order in which they are applied.
 

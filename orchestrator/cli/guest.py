@@ -9,15 +9,18 @@ from typing import Any
 import click
 
 from guest import build as guest_build
-from guest import debian_source
+from guest import debian_source, kept_checks
 from guest.choice import DEFAULT, KernelChoice, of_text
 from guest.patch_series import series_of
 from orchestrator.backends.guest.shell import open_shell
 from orchestrator.cli.options import shared
 from orchestrator.cli.render import terminal
 from orchestrator.cli.render.guest_build import ensure_kernel, progress_on
+from orchestrator.cli.render.run_progress import LiveProgress
 from orchestrator.cli.render.status_line import StatusLine
-from orchestrator.errors import MachineError, UsageError
+from orchestrator.errors import MachineError, RunError, UsageError
+from orchestrator.execution import kernel_check
+from orchestrator.execution.kernel_check import KernelCheck
 from results.contract.base import SCHEMA
 
 
@@ -30,6 +33,7 @@ def command() -> None:
     \b
     orchestrator guest build     build it from Debian's kernel source, unless it is cached
     orchestrator guest info      show what it was built from
+    orchestrator guest check     check what it is good for
     orchestrator guest shell     boot it with a shell
     orchestrator guest list      list the kernels that are built
     orchestrator guest fetch     fetch Debian's source of another series
@@ -99,6 +103,7 @@ def info(kernel: KernelChoice, as_json: bool) -> None:
         "compiler": manifest["compiler"],
         "built in": f"{manifest['build_s']:.0f} s",
         "modules": " ".join(sorted(manifest["modules_sha256"])),
+        "check": kept_checks.verdict(built.key),
     }.items():
         if value:
             terminal.line(f"{name:9} {value}")
@@ -138,6 +143,46 @@ def fetch(series: str) -> None:
     terminal.line(f"build it: orchestrator guest build {series}")
 
 
+@command.command()
+@_kernel
+@click.option(
+    "--jobs", type=click.IntRange(1), default=1, show_default=True, help="Runs at a time."
+)
+@shared.as_json
+def check(kernel: KernelChoice, jobs: int, as_json: bool) -> int:
+    """Build a guest kernel and check what it is good for, by short runs.
+
+    Equal runs must have equal digests. Runs with each impairment, each kind of queue and each
+    congestion control must be faithful. What the kernel does not have is listed. The result is kept
+    with the kernel: `guest list` and the provenance of runs show it. The exit status is 1 when
+    something that the kernel has does not work.
+    """
+    with StatusLine() as line:
+        built = ensure_kernel(line, kernel)
+        checked = kernel_check.check(built, jobs, lambda planned: LiveProgress(planned, line))
+    kept_checks.keep(built.key, checked.document())
+    if as_json:
+        terminal.print_json(checked.document())
+    else:
+        _print_check(checked)
+    return 0 if checked.ok else RunError.exit_status
+
+
+def _print_check(checked: KernelCheck) -> None:
+    """Print what was tried, by its kind, and what is wrong or absent."""
+    rows = []
+    for about in dict.fromkeys(each.about for each in checked.tried):
+        tried = [each for each in checked.tried if each.about == about]
+        good = [each.name for each in tried if not each.problem]
+        rows.append([about, f"{len(good)} of {len(tried)}", " ".join(good)])
+    terminal.line(f"Linux {checked.release} ({checked.key})")
+    terminal.console().print(terminal.table(["", "good", ""], rows))
+    for text in checked.absent:
+        terminal.line(f"not there: {text}")
+    for text in checked.problems:
+        terminal.line(f"problem: {text}", err=True)
+
+
 @command.command("list")
 @shared.as_json
 def list_kernels(as_json: bool) -> None:
@@ -152,11 +197,11 @@ def list_kernels(as_json: bool) -> None:
     default = guest_build.find()
     rows = [
         [kernel.release, kernel.key, "default" if kernel == default else "",
-         _patches(kernel.manifest.get("patches", {})),
+         kept_checks.verdict(kernel.key), _patches(kernel.manifest.get("patches", {})),
          " ".join([kernel.manifest["source"], _changes(kernel.manifest)]).strip()]
         for kernel in built
     ]  # fmt: skip
-    headings = ["release", "key", "", "patches", "source"]
+    headings = ["release", "key", "", "check", "patches", "source"]
     terminal.console().print(terminal.table(headings, rows))
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
 
 from orchestrator.kinds.fields import Size, Strict, Time
 from orchestrator.kinds.profiles import profiles
@@ -53,6 +53,33 @@ def _rto_min(time_s: float) -> float:
 Buffer = Annotated[Size, AfterValidator(_buffer)]
 
 
+_ECN: dict[str, int] = {"accept": 2, "accurate": 3}
+"""Values of tcp_ecn by their words (Documentation/networking/ip-sysctl.rst of Linux 7.3)."""
+_MOST_ECN = 5
+
+
+def _ecn(value: object) -> object:
+    known = value in _ECN if isinstance(value, str) else type(value) in (bool, int)
+    if known and (isinstance(value, str) or 0 <= int(cast(int, value)) <= _MOST_ECN):
+        return value
+    raise ValueError(f"must be true, false, {', '.join(_ECN)} or 0 to {_MOST_ECN}")
+
+
+Ecn = Annotated[
+    bool | int | str,
+    PlainValidator(_ecn),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "boolean"},
+                {"type": "string", "enum": [*_ECN]},
+                {"type": "integer", "minimum": 0, "maximum": _MOST_ECN},
+            ]
+        }
+    ),
+]
+
+
 class TcpOptions(Strict):
     """Options that are not given stay as in Linux; values given here override the profile's."""
 
@@ -67,8 +94,21 @@ class TcpOptions(Strict):
     timestamps: bool | None = Field(
         default=None, description="RFC 7323, 12 bytes a segment; Linux: true"
     )
-    ecn: bool | None = Field(
-        default=None, description="requested and accepted at both ends; Linux: false"
+    ecn: Ecn | None = Field(
+        default=None,
+        description="true: requested and accepted at both ends; accept: accepted only; accurate: "
+        "Accurate ECN (RFC 9768) requested and accepted, from Linux 7.0 on; or 0 to 5, a value of "
+        "the kernel's tcp_ecn. Linux: false",
+    )
+    ecn_receiver: Ecn | None = Field(
+        default=None, description="`ecn` of the receiver, where it differs from the sender's"
+    )
+    ecn_option: int | None = Field(
+        default=None,
+        ge=0,
+        le=3,
+        description="how often the option of Accurate ECN is sent, as the kernel's "
+        "tcp_ecn_option; from Linux 7.0 on; Linux: 2",
     )
     delayed_ack: bool | None = Field(
         default=None, description="false: every segment is acknowledged at once; Linux: true"
@@ -159,6 +199,11 @@ def _flag(*names: str) -> Callable[[bool], Mapping[str, str | int]]:
     return lambda value: {f"net.ipv4.{name}": int(value) for name in names}
 
 
+def _ecn_sysctl(value: bool | int | str) -> Mapping[str, str | int]:
+    number = _ECN[value] if isinstance(value, str) else int(value)
+    return {"net.ipv4.tcp_ecn": number}
+
+
 def _memory(name: str, start_bytes: int) -> Callable[[int], Mapping[str, str | int]]:
     least = _LEAST_BUFFER_BYTES
     return lambda most: {f"net.ipv4.{name}": f"{least} {min(start_bytes, most)} {most}"}
@@ -184,7 +229,9 @@ _EFFECTS: dict[str, _OptionEffect] = {
     "sack": _OptionEffect("both", _flag("tcp_sack"), linux=True),
     "dsack": _OptionEffect("both", _flag("tcp_dsack"), linux=True),
     "timestamps": _OptionEffect("both", _flag("tcp_timestamps"), linux=True),
-    "ecn": _OptionEffect("both", _flag("tcp_ecn"), linux=False),
+    "ecn": _OptionEffect("both", _ecn_sysctl, linux=False),
+    "ecn_receiver": _OptionEffect("receiver", _ecn_sysctl),
+    "ecn_option": _OptionEffect("both", _flag("tcp_ecn_option"), linux=2),
     "delayed_ack": _OptionEffect(
         "receiver", metrics=lambda value: {} if value else {RTAX_QUICKACK: 1}, linux=True
     ),
@@ -231,7 +278,8 @@ def at(end: str, values: Mapping[str, Any]) -> dict[str, Any]:
 def host_tcp(values: Mapping[str, Any]) -> HostTcp:
     """Return the settings of a host for those options."""
     applied = HostTcp()
-    for key, value in values.items():
+    for key in sorted(values, key=lambda key: key == "ecn_receiver"):  # it wins over `ecn`
+        value = values[key]
         applied.sysctls |= _EFFECTS[key].sysctls(value)
         locks = applied.metrics.get(RTAX_LOCK, 0)
         applied.metrics |= _EFFECTS[key].metrics(value)
@@ -275,6 +323,11 @@ def options_by_host(
                 both = effect.ends == "both" or mine.end == end == effect.ends
                 if both and values[0] != values[1]:
                     faults.setdefault((mine.entry, key), _differently(key, mine, other))
+    for (host, end), mine in first.items():
+        own, sender = hosts[host].get("ecn_receiver"), first.get((host, "sender"))
+        if end == "receiver" and sender is not None and own not in (None, hosts[host].get("ecn")):
+            text = f"the host {host} also sends, as of flow {shown(sender.flow)}"
+            faults.setdefault((mine.entry, "ecn_receiver"), f"{text}: it has one value of ECN")
     return hosts, [(entry, key, text) for (entry, key), text in faults.items()]
 
 

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from guest import build
+from guest import build, kept_checks
 from guest.build import GuestKernel
 from guest.choice import DEFAULT, KernelChoice
 from orchestrator import sandbox
@@ -133,8 +133,9 @@ class Guest:
 
     def machine(self, spec: RunSpec, worker: str | None = None) -> Machine:
         """Return the machine of the test bed; ``worker`` names another one that booted it."""
-        manifest = self.kernel_of(spec).manifest
-        kernel = {key: value for key, value in manifest.items() if key != "modules_sha256"}
+        built = self.kernel_of(spec)
+        kernel = {key: value for key, value in built.manifest.items() if key != "modules_sha256"}
+        kernel["check"] = kept_checks.verdict(built.key)
         elsewhere = {} if worker is None else {"worker": worker}
         return Machine({"guest_kernel": kernel, "confined": not self.unconfined, **elsewhere})
 

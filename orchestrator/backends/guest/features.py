@@ -17,6 +17,11 @@ _RACK = 1
 _DEFER_ACKS = "net.ipv4.tcp_backlog_ack_defer"
 _DEFERS_ACKS_SINCE: Series = (6, 7)
 """Commit 133c4c0d3717. An earlier kernel defers none, as this one does with 0."""
+_MOST_CLASSIC_ECN = 2
+"""Larger values of net.ipv4.tcp_ecn are those of Accurate ECN."""
+
+
+_EXAMPLES = ("6.12", "7.3", "6.1")
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,11 @@ class Feature:
         )
 
     @property
+    def example(self) -> str:
+        """A series that has it, of which Debian has the source."""
+        return next(text for text in _EXAMPLES if self.is_in(_series(text) or (0, 0)))
+
+    @property
     def kernels(self) -> str:
         """The kernels that have it, in words."""
         first = "" if self.since is None else f"from {_text(self.since)} on"
@@ -49,6 +59,15 @@ class Feature:
 
 def _sysctls(spec: RunSpec, name: str) -> list[int]:
     return [int(host.sysctls[name]) for host in spec.hosts.values() if name in host.sysctls]
+
+
+def _has_queue(spec: RunSpec, kind: str) -> bool:
+    """Tell whether a link has such a queue, as the run begins or after an event."""
+    at_begin = (hop.channel for link in spec.network.links for hop in link.hops)
+    later = (state.channel for event in spec.events for state in event.channels.values())
+    return any(
+        channel.queue is not None and channel.queue.kind == kind for channel in (*at_begin, *later)
+    )
 
 
 FEATURES = (
@@ -74,20 +93,60 @@ FEATURES = (
         lambda spec: any(_sysctls(spec, _DEFER_ACKS)),
         since=_DEFERS_ACKS_SINCE,
     ),
+    Feature(
+        "has no queue `dualpi2`",
+        "another kind of queue",
+        lambda spec: _has_queue(spec, "dualpi2"),
+        since=(6, 17),
+    ),
+    Feature(
+        "has no Accurate ECN (`tcp.ecn: accurate`, `tcp.ecn_option`)",
+        "`tcp.ecn: true`",
+        lambda spec: (
+            any(value > _MOST_CLASSIC_ECN for value in _sysctls(spec, "net.ipv4.tcp_ecn"))
+            or bool(_sysctls(spec, "net.ipv4.tcp_ecn_option"))
+        ),
+        since=(7, 0),
+    ),
 )
+
+
+def lack_of(spec: RunSpec, release: str) -> str | None:
+    """Return what a kernel lacks of what a run wants, and which kernels have it; None if nothing.
+
+    It is the rest of a sentence about the kernel.
+    """
+    series = _series(release)
+    if series is None:
+        return None
+    for feature in FEATURES:
+        if not feature.is_in(series) and feature.wants(spec):
+            return f"{feature.lack}: kernels {feature.kernels} do"
+    return None
+
+
+def absent_features(release: str) -> list[str]:
+    """Return what a kernel lacks of what a scenario can want, each the rest of a sentence."""
+    series = _series(release)
+    if series is None:
+        return []
+    return [
+        f"{feature.lack}: kernels {feature.kernels} do"
+        for feature in FEATURES
+        if not feature.is_in(series)
+    ]
 
 
 def require_features(spec: RunSpec, release: str) -> None:
     """Raise UsageError where a kernel lacks what a run wants, with the kernels that have it."""
-    series = _series(release)
-    if series is None:
+    if (lack := lack_of(spec, release)) is None:
         return
-    for feature in FEATURES:
-        if not feature.is_in(series) and feature.wants(spec):
-            raise UsageError(
-                f"Linux {release} {feature.lack}: kernels {feature.kernels} do\n"
-                f"  fix: name such a kernel (`kernel: 6.12`, --kernel 6.12), or write {feature.fix}"
-            )
+    (feature,) = [each for each in FEATURES if lack.startswith(each.lack)]
+    name = feature.example
+    raise UsageError(
+        f"Linux {release} {lack}\n"
+        f"  fix: name such a kernel (`kernel: {name}`, --kernel {name}), or write {feature.fix}"
+    )
 
 
 def without_absent(document: TestbedSpec, release: str) -> None:

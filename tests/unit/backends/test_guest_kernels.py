@@ -42,7 +42,10 @@ def test_only_the_kernels_that_runs_name_are_made(monkeypatch: pytest.MonkeyPatc
     plain = spec()
     assert made.kernel_of(plain) is KERNEL
     assert made.kernel_of(replace(plain, kernel=old)) is OLD
-    assert made.machine(replace(plain, kernel=old)).provenance["guest_kernel"] == OLD.manifest
+    assert made.machine(replace(plain, kernel=old)).provenance["guest_kernel"] == {
+        **OLD.manifest,
+        "check": "not checked",
+    }
     asked.clear()
     only = guest.make(BackendOptions(lambda *_: None, kernels=(old,)))
     assert asked == [old]
@@ -63,6 +66,10 @@ def test_only_the_kernels_that_runs_name_are_made(monkeypatch: pytest.MonkeyPatc
         ("6.6.0", LOSSY, None),
         ("6.1.9", "tcp: {defer_acks: true}", "no setting for deferred ACKs .* from 6.7 on"),
         ("6.1.9", "tcp: {defer_acks: false}", None),
+        ("6.12.1", "tcp: {ecn: accurate}", "no Accurate ECN .* from 7.0 on"),
+        ("6.12.1", "tcp: {ecn: accept}", None),
+        ("6.12.1", "tcp: {ecn_option: 1}", "no Accurate ECN"),
+        ("7.3.4", "tcp: {ecn: accurate, ecn_receiver: true}", None),
     ],
 )
 def test_a_kernel_that_lacks_what_a_run_wants_is_refused(
@@ -74,6 +81,13 @@ def test_a_kernel_that_lacks_what_a_run_wants_is_refused(
         return
     with pytest.raises(UsageError, match=rf"Linux {release} .*{lack}"):
         require_features(wants, release)
+
+
+def test_a_kernel_without_a_queue_is_refused() -> None:
+    wants = spec(SCENARIO.replace("{kind: droptail, limit: 100p}", "{kind: dualpi2}"))
+    require_features(wants, "6.17.0")
+    with pytest.raises(UsageError, match=r"(?s)has no queue `dualpi2`: .* --kernel 7\.3"):
+        require_features(wants, "6.12.1")
 
 
 @pytest.mark.parametrize(("release", "stays"), [("6.1.9", False), ("6.12.1", True)])

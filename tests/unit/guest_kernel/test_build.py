@@ -474,7 +474,9 @@ def test_a_choice_changes_its_source_before_our_patches(machine: Path, tree: Pat
         build.ensure(choice=patched)
     configured = build.ensure(choice=replace(plain, config=(("OTHER", "n"), ("NEW", "5"))))
     config = (configured.linux.parent / "config").read_text()
-    assert config.endswith("# CONFIG_OTHER is not set\nCONFIG_NEW=5\n")
+    version = config.splitlines()[-1]
+    assert re.fullmatch(r'CONFIG_LOCALVERSION="-t[0-9a-f]{8}-[0-9a-f]{8}"', version)
+    assert config.endswith(f"# CONFIG_OTHER is not set\nCONFIG_NEW=5\n{version}\n")
     assert configured.manifest["options"] == {"OTHER": "n", "NEW": "5"}
 
 
@@ -497,6 +499,9 @@ def test_a_revision_is_built_and_the_repository_stays(machine: Path, tree: Path)
     kernel = build.ensure(choice=choice)
     assert (kernel.tree / "Makefile").read_text() == "HZ = 250\n"
     assert kernel.manifest["source"].startswith(f"{tree}@")
+    commit = kernel.manifest["source"].partition("@")[2]
+    config = (kernel.linux.parent / "config").read_text()
+    assert config.endswith(f'CONFIG_LOCALVERSION="-g{commit[:12]}"\n')
     assert kernel.manifest["inputs"]["source"].startswith("git:")
     assert build.find(choice) == kernel
     assert (tree / "Makefile").read_text() == "not committed\n"

@@ -51,6 +51,21 @@ DEFAULTS = {
     "fq_pie": ("fq_pie", {"limit_packets": 10240, "flows": 1024, "ecn_percent": 10, "ecn": 0}),
     "fq": ("fq", {"limit_packets": 10_000, "flow_limit_packets": 100, "pacing": 0}),
     "sfq": ("sfq", {"limit_packets": 127, "depth_packets": 127, "flows": 128, "divisor": 1024}),
+    "dualpi2": (
+        "dualpi2",
+        {
+            "limit_packets": 10_000,
+            "target_us": 15_000,
+            "tupdate_us": 16_000,
+            "alpha_256ths": 41,
+            "beta_256ths": 819,
+            "step_us": 1000,
+            "coupling": 2,
+            "classic_protection": 10,
+            "l_queue_ecn": 1,
+            "split_gso": 1,
+        },
+    ),
     "cake": ("cake", {"rtt_us": 100_000, "target_us": 5000, "diffserv_mode": 3, "flow_mode": 7}),
 }
 
@@ -69,6 +84,18 @@ def test_values_that_the_kernel_rounds_are_expected_rounded() -> None:
     found = read("kind: pie, target: 15001us, tupdate: 17ms")
     assert (found["target_us"], found["tupdate_us"]) == (15_000, 20_000)
     assert read("kind: sfq, flows: 200, limit: 100p")["flows"] == 100
+    # dualpi2_scale_alpha_beta() and its inverse of sch_dualpi2.c each round down.
+    found = read("kind: dualpi2")
+    assert (found["alpha_256ths"], found["beta_256ths"]) == (40, 818)
+
+
+def test_the_step_of_dualpi2_is_a_time_or_a_number_of_packets() -> None:
+    found = sent("kind: dualpi2, step_packets: 5, l_queue_ecn: any, memory_limit: 1MB")
+    assert (found["step_packets"], found["l_queue_ecn"]) == (5, 3)
+    assert found["memory_limit_bytes"] == 1_000_000
+    assert "step_us" not in found
+    with pytest.raises(ScenarioError, match=r"the kernel takes 4\.29s at most"):
+        queue("kind: dualpi2, step: 5s")
 
 
 @pytest.mark.parametrize(

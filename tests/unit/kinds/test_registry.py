@@ -52,7 +52,7 @@ PROMISED: dict[str, tuple[Kinds[Any], str]] = {
         TOPOLOGIES,
         "custom dumbbell live-path mixed parking-lot rtt-split satellite wired-wireless wlan",
     ),
-    "queue": (QUEUES, "ared cake codel droptail fq fq_codel fq_pie pie red sfq"),
+    "queue": (QUEUES, "ared cake codel droptail dualpi2 fq fq_codel fq_pie pie red sfq"),
     "loss": (LOSSES, "gilbert-elliott independent list markov two-state"),
     "traffic": (
         TRAFFIC,
