@@ -41,7 +41,10 @@ SLOW_UNITS := $(BIN)/pytest $(SPREAD) --dist=worksteal --durations=10 -m '(slow 
 GUESTS := $(BIN)/pytest $(SPREAD) --dist=loadscope --no-loadscope-reorder --own-cpu --durations=15 \
 	-m '(guest or kmods) and not (real_time or lab_hosts or long)' tests/guest tests/kmods tests/web
 BROWSER := $(BIN)/pytest --durations=10 -m 'browser and not (guest or long)' tests/web
-HOSTS := $(BIN)/pytest --durations=5 -m 'lab_hosts and not real_time and not long' tests/lab
+LAB := $(BIN)/pytest --durations=5 -m 'lab_hosts and not real_time and not long'
+# What sets hosts up is what the playbooks and these files say. It is not tried again with the same.
+SET_UP := playbooks tests/lab tests/support tools kmods hatch_build.py pyproject.toml requirements.lock requirements-dev.lock
+HOSTS := $(LAB) tests/lab --ignore=tests/lab/test_playbooks.py; $(BIN)/python tools/passed_before.py hosts $(SET_UP) -- $(LAB) tests/lab/test_playbooks.py
 REAL_TIME := $(BIN)/pytest --durations=15 -m 'real_time and not long' tests/hostile tests/lab
 
 .PHONY: help setup run check test test-long test-hostile test-faults test-determinism test-examples test-kernels test-flent test-vagrant fuzz docs lint sbom audit format lock guest bench screenshots clean

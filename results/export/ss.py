@@ -7,7 +7,7 @@ are left out, as ss leaves out what a kernel does not tell. The queues of the so
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -53,10 +53,39 @@ def write(run: StoredRun, paths: Sequence[Path], choice: TraceChoice) -> None:
         file.writelines(_blocks(trace, ends))
 
 
-def _blocks(trace: Trace, ends: Sequence[int]) -> Iterator[str]:
+def snapshots(
+    trace: Trace,
+    ends: Sequence[int],
+    period_ns: int,
+    memory: Callable[[int, int], str],
+) -> Iterator[str]:
+    """Yield the connections of ends as they are after each period, as :func:`write` prints them.
+
+    A block is of the last ACK or timer of a connection within a period; one that had none in it is
+    left out there. ``memory`` returns the text of a flow's socket memory at a time in ns.
+    """
+    acks = trace.tables["acks"]
+    of_ends = np.isin(acks["end"], ends)
+    place = acks["time_ns"] // period_ns * (int(acks["end"].max(initial=0)) + 1) + acks["end"]
+    _places, from_last = np.unique(place[of_ends][::-1], return_index=True)
+    chosen = np.zeros(len(acks), dtype=bool)
+    chosen[np.flatnonzero(of_ends)[::-1][from_last]] = True
+
+    def of_end(end: Mapping[str, Any], time_ns: int) -> str:
+        return memory(int(end["flow"]), -(-time_ns // period_ns) * period_ns)
+
+    yield from _blocks(trace, ends, chosen, of_end)
+
+
+def _blocks(
+    trace: Trace,
+    ends: Sequence[int],
+    only: Any = True,
+    memory: Callable[[Any, int], str] = lambda _end, _time_ns: "",
+) -> Iterator[str]:
     acks = trace.tables["acks"]
     known = {int(row["end"]): row for row in trace.tables["ends"]}
-    chosen = acks[np.isin(acks["end"], ends)]
+    chosen = acks[np.isin(acks["end"], ends) & only]
     states = _states(trace, chosen)
     names = chosen.dtype.names or ()
     for values, state in zip(chosen.tolist(), states, strict=True):
@@ -68,7 +97,8 @@ def _blocks(trace: Trace, ends: Sequence[int]) -> Iterator[str]:
         )
         name = plaintext.one_line(bytes(end["congestion"]).decode("ascii", "replace"))
         yield f"{time_ns // 10**9}.{time_ns % 10**9:09}\n"
-        yield f"{state} {_NOT_KNOWN} {_NOT_KNOWN} {pair}\n\t {' '.join(fields(name, row))}\n"
+        said = memory(end, time_ns) + " ".join(fields(name, row))
+        yield f"{state} {_NOT_KNOWN} {_NOT_KNOWN} {pair}\n\t {said}\n"
 
 
 def _states(trace: Trace, rows: Any) -> list[str]:

@@ -67,6 +67,7 @@ TRIED: dict[str, list[list[str]]] = {
     "diff": [["RUN", "RUN"], ["RUN", "RUN", "--json"], ["RUN", "OTHER"], ["RUN" + TEXT, "last"]],
     "doctor": [["--store"]],
     "experiments": [[], ["--json"]],
+    "evidence": [["RUN", "-o", "evidence"], ["nothing" + TEXT, "-o", "evidence"]],
     "export": [
         *([NAME, "-o", f"experiment.{form}"] for form in ("csv", "parquet")),
         *(["RUN", "-o", f"run.{form}"] for form in ("csv", "json", "parquet")),
@@ -253,6 +254,7 @@ def test_no_command_obeys_a_strangers_text(there: dict[str, str], command: str) 
         check_rows(result, words)
         ended_well += result.exit_code == 0
     assert ended_well or command in (
+        "evidence",
         "guest check",
         "guest fetch",
         "judge",

@@ -1,0 +1,118 @@
+"""Evidence of two runs: the texts of ss and nstat, packets, intervals, and the draft of a mail."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from guest.build import GuestKernel
+from orchestrator.cli import commands
+from results.store.store import Store
+
+pytestmark = pytest.mark.guest
+
+SCENARIO = """\
+version: 1
+name: shown
+description: A flow through a small and a large queue.
+seed: 1
+duration: 4s
+start_jitter: 10ms
+topology:
+  kind: dumbbell
+  bottleneck: {rate: 10mbit, delay: 10ms, queue: {limit: 20p}}
+  access: {rate: 100mbit, delay: 5ms}
+  groups: [{name: a}, {name: b}]
+flows:
+  - {name: one, group: a, congestion: cubic}
+  - {name: other, group: b, congestion: reno}
+matrix: {topology.bottleneck.queue.limit: [10p, 80p]}
+repetitions: 3
+"""
+PERIOD_S = 0.05
+
+
+def orchestrator(*words: str) -> Result:
+    return CliRunner().invoke(commands, words)
+
+
+@pytest.fixture(scope="module")
+def written(kernel: GuestKernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the evidence, beside the store."""
+    folder = tmp_path_factory.mktemp("evidence")
+    db = str(folder / "runs.db")
+    (folder / "shown.yaml").write_text(SCENARIO)
+    done = orchestrator("run", str(folder / "shown.yaml"), "--db", db, "--quiet")
+    assert done.exit_code == 0, done.output
+    with Store.open_read_only(Path(db)) as store:
+        ids = [row.id for row in store.list_runs() if row.repetition == 0]
+    done = orchestrator("evidence", *ids, "-o", str(folder / "shown"), "--db", db, "--quiet")
+    assert done.exit_code == 0, done.output
+    with Store.open_read_only(Path(db)) as store:
+        assert len(store.list_runs()) == 6, "nothing is stored"
+        assert not any(store.traces(run_id) for run_id in ids)
+    again = orchestrator("evidence", *ids, "-o", str(folder / "shown"), "--db", db, "--quiet")
+    assert again.exit_code == 2
+    return folder / "shown"
+
+
+def test_the_mail_states_the_difference_with_its_interval(written: Path) -> None:
+    mail = (written / "mail.txt").read_text()
+    assert mail.startswith("Subject: TCP: A flow through a small and a large queue.\n")
+    assert re.search(r"^  A: limit=10p, 3 runs$", mail, re.MULTILINE)
+    lines = re.findall(r"    B - A  (\S+) \[(\S+), (\S+)\] (\S+), paired$", mail, re.MULTILINE)
+    assert len(lines) >= 6
+    for mean, low, high, _unit in lines:
+        assert float(low) <= float(mean) <= float(high)
+    assert len(re.findall(r"^  [AB]: digest [0-9a-f]{64}$", mail, re.MULTILINE)) == 2
+    assert all(len(line) <= 90 for line in mail.splitlines())
+
+
+@pytest.mark.parametrize("side", ["A", "B"])
+def test_a_sender_is_shown_every_50_ms(written: Path, side: str) -> None:
+    blocks = (written / side / "ss-a_src0.txt").read_text().split("ESTAB")
+    times = [float(block.splitlines()[-1]) for block in blocks[:-1]]
+    periods = [int(time_s / PERIOD_S) for time_s in times]
+    assert periods == sorted(set(periods)), "one block a period"
+    assert len(periods) > 0.8 * 4 / PERIOD_S
+    assert all("skmem:(r0,rb" in block and " cwnd:" in block for block in blocks[1:-1])
+
+
+def test_counters_add_up_to_those_of_the_run(written: Path) -> None:
+    text = (written / "A" / "nstat-a_src0.txt").read_text()
+    assert text.count("#kernel") == round(4 / PERIOD_S)
+    sent = sum(map(int, re.findall(r"^TcpOutSegs +(\d+)", text, re.MULTILINE)))
+    assert 1000 < sent < 5000
+
+
+def test_what_the_run_was_made_with_is_there(written: Path) -> None:
+    for side, limit in (("A", "10p"), ("B", "80p")):
+        folder = written / side
+        assert "CONFIG_TCP_CONG_CUBIC=y\n" in (folder / "kernel.config").read_text()
+        assert json.loads((folder / "kernel.json").read_text())["release"].startswith("6.")
+        assert json.loads((folder / "sysctls.json").read_text())["every_host"]
+        set_up = json.loads((folder / "set-up.json").read_text())
+        assert set_up["topology"]["bottleneck"]["queue"]["limit"] == limit
+        assert (folder / "scenario.yaml").read_text() == SCENARIO
+        assert (folder / "packets-b_src0.pcapng").read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
+        assert (folder / "figure.svg").read_text().startswith("<?xml")
+        rows = (folder / "intervals.txt").read_text().splitlines()
+        assert len(rows) == 1 + 2 * (1 + 4)
+
+
+def test_what_cannot_be_shown_is_said(written: Path) -> None:
+    db = str(written.parent / "runs.db")
+    for words, said in (
+        (("last", "last"), "name two different runs"),
+        (("last", "last", "last"), "one run or two, not of 3"),
+        (("last", "--window", "5s..6s"), "the window ends at 6s"),
+        (("nothing",), "no run nothing"),
+    ):
+        done = orchestrator("evidence", *words, "-o", str(written.parent / "x"), "--db", db)
+        assert done.exit_code == 2, done.output
+        assert said in done.stderr
+        assert not (written.parent / "x").exists()
