@@ -16,7 +16,7 @@ from guest.choice import DEFAULT, KernelChoice, PatchFile
 from guest.patch_series import Patch, series_text
 from guest.source import SOURCE_VARIABLE, Source
 from guest.step_runner import run_step
-from orchestrator.errors import MachineError
+from orchestrator.errors import KernelBuildError
 
 COMPILE_LINES = 1530
 """Lines that the compilation of 6.12 prints with our configuration; used for the progress only."""
@@ -145,7 +145,7 @@ class Build:
         What the choice takes out and adds comes first, as it was made for the source itself.
 
         Raises:
-            MachineError: a required patch does not apply, an option is not available, or a step
+            KernelBuildError: a required patch does not apply, an option is not available, or a step
                 failed.
         """
         self.origin = (
@@ -200,7 +200,7 @@ class Build:
             self._run(command, log)
         except StepFailedError as error:
             what = "does not apply to" if forward else "cannot be taken out of"
-            raise MachineError(
+            raise KernelBuildError(
                 f"{change.name} {what} {self.origin}\n{error.tail}",
                 "give a patch that `patch -p1` takes for this source",
             ) from error
@@ -222,12 +222,12 @@ class Build:
         try:
             self._run([*unpack, f"--file={source.path}", f"--directory={self.tree}"], log)
         except StepFailedError as error:
-            raise MachineError(
+            raise KernelBuildError(
                 f"{source.path} does not unpack\n{error.tail}",
                 f"let {SOURCE_VARIABLE} name a kernel tree or its tarball",
             ) from error
         if not (self.tree / "Kbuild").is_file():
-            raise MachineError(
+            raise KernelBuildError(
                 f"{source.path} does not unpack to a kernel tree",
                 f"let {SOURCE_VARIABLE} name a kernel tree or its tarball",
             )
@@ -240,12 +240,12 @@ class Build:
             self._run(git_source.archive_command(source.path, commit, archive), log)
             self._run(["tar", "--extract", "--no-same-owner", f"--file={archive}"], log)
         except StepFailedError as error:
-            raise MachineError(
+            raise KernelBuildError(
                 f"{self.origin} does not unpack\n{error.tail}", "name a whole clone of Linux"
             ) from error
         archive.unlink()
         if not (self.tree / "Kbuild").is_file():
-            raise MachineError(
+            raise KernelBuildError(
                 f"{self.origin} has no kernel tree", "name a revision of a clone of Linux"
             )
 
@@ -264,7 +264,7 @@ class Build:
             self.patches[patch.name] = series_text(file)
             return
         if patch.is_required:
-            raise MachineError(
+            raise KernelBuildError(
                 f"{patch.name} does not apply to {source.path}\n" + "\n".join(problems),
                 f"let {SOURCE_VARIABLE} name a source that it fits, such as Linux 6.12, or add "
                 f"{patch.files[0].parent}/SERIES/{patch.files[0].name} for this one",
@@ -291,7 +291,7 @@ class Build:
                     if alternatives(text).get(line) not in instead]  # fmt: skip
             lost += lost_options(others.read_text(), self._config())
         if lost:
-            raise MachineError(
+            raise KernelBuildError(
                 f"this kernel source lacks options of {fragment.name}: {', '.join(lost)}",
                 f"let {SOURCE_VARIABLE} name a Linux 6.12 source, or change guest/{fragment.name}",
             )
@@ -362,7 +362,7 @@ class Build:
         try:
             self._run(["make", "ARCH=um", *compilers(), *targets], log, each_line)
         except StepFailedError as error:
-            raise MachineError(
+            raise KernelBuildError(
                 f"make ARCH=um {' '.join(targets)} failed\n{error.tail}",
                 f"see {self.log} for the whole log",
             ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.errors import MachineError
@@ -45,6 +46,48 @@ def text_of(repository: Path, commit: str, path: str) -> str:
         MachineError: git fails.
     """
     return _text(repository, "show", f"{commit}:{path}")
+
+
+def commits_between(
+    repository: Path, good: Sequence[str], bad: str, paths: Sequence[str] = ()
+) -> list[str]:
+    """Return the commits that may be the first bad one, the one that halves them best first.
+
+    They are those that ``bad`` has and no good one, of those that change one of ``paths``, as
+    ``git rev-list --bisect-all`` lists them. ``bad`` itself is among them.
+
+    Raises:
+        MachineError: git fails.
+    """
+    without = [f"^{commit}" for commit in good]
+    listed = _text(repository, "rev-list", "--bisect-all", bad, *without, "--", *paths)
+    return [line.split()[0] for line in listed.splitlines()]
+
+
+def last_change(repository: Path, commit: str, paths: Sequence[str]) -> str | None:
+    """Return the newest commit up to this one that changes one of the paths, None without any.
+
+    Raises:
+        MachineError: git fails.
+    """
+    return _text(repository, "rev-list", "--max-count=1", commit, "--", *paths).strip() or None
+
+
+def is_ancestor(repository: Path, older: str, newer: str) -> bool:
+    """Tell whether a commit has another one in its history."""
+    return not _git(repository, "merge-base", "--is-ancestor", older, newer).returncode
+
+
+def described(repository: Path, commit: str) -> tuple[str, str]:
+    """Return the author and the subject of a commit.
+
+    Raises:
+        MachineError: git fails.
+    """
+    author, _nul, subject = _text(repository, "show", "-s", "--format=%an%x00%s", commit).partition(
+        "\0"
+    )
+    return author, subject.strip()
 
 
 def archive_command(repository: Path, commit: str, archive: Path) -> list[str]:

@@ -17,6 +17,7 @@
     ├── ReaderGone (141)          nobody reads standard output any more, as after `| head`
     ├── Unfaithful (3)            a run completed, but its emulation cannot be trusted
     └── MachineError (4)          this machine lacks something; carries the fix
+        └── KernelBuildError (4)  a guest kernel's source does not build
 
 Only the command line turns these into text and an exit status.
 """
@@ -147,6 +148,10 @@ class MachineError(OrchestratorError):
     def __init__(self, message: str, fix: str) -> None:
         self.fix = fix
         super().__init__(_with_fix(message, fix))
+
+
+class KernelBuildError(MachineError):
+    """A guest kernel's source does not build: another source would."""
 
 
 def _with_fix(message: str, fix: str) -> str:

@@ -180,7 +180,8 @@ class ExpectationResult:
     """What an expectation finds in a variant.
 
     ``expectation`` is its text. ``mean``, ``low`` and ``high`` are of the value, or of its
-    difference from the other flow's, over ``n`` runs. ``reason`` says why it is not met.
+    difference from the other flow's, over ``n`` runs. ``reason`` says why it is not met, and
+    ``contradicted`` tells that all of the interval, or a repetition, is on the wrong side.
     """
 
     expectation: str
@@ -193,6 +194,7 @@ class ExpectationResult:
     high: float | None
     n: int
     reason: str | None
+    contradicted: bool = False
 
     @property
     def met(self) -> bool:
@@ -245,7 +247,27 @@ def _judged(expectation: Expectation, group: VariantValues) -> ExpectationResult
         None if mean is None else mean.high,
         len(values),
         reason,
+        reason is not None and _contradicts(expectation, over, values, limit),
     )
+
+
+def _contradicts(
+    expectation: Expectation, over: str, values: Sequence[float], limit: float
+) -> bool:
+    """Tell whether an expectation that is not met is certainly not: more runs do not change it."""
+    mean = estimate(values, expectation.confidence)
+    if mean is None:
+        return False
+    if over == "every":
+        return any(not _meets(expectation, value, value, limit) for value in values)
+    if mean.low is None or mean.high is None:
+        return False
+    if expectation.above is not None:
+        return mean.high <= limit
+    if expectation.below is not None:
+        return mean.low >= limit
+    room = (expectation.tolerance or 0.0) * abs(limit)
+    return mean.high < limit - room or mean.low > limit + room
 
 
 def _values(expectation: Expectation, group: VariantValues) -> list[float]:

@@ -179,7 +179,7 @@ def test_no_command_starts_a_thread_for_numpy() -> None:
 def test_the_error_for_a_wrong_command_lists_all() -> None:
     result = run("rnu")
     assert result.exit_code == 2
-    assert "did you mean 'run'? available: compare, diff, doctor" in result.stderr
+    assert "did you mean 'run'? available: bisect, compare, diff, doctor" in result.stderr
     assert result.stdout == ""
 
 
