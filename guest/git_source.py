@@ -78,6 +78,18 @@ def is_ancestor(repository: Path, older: str, newer: str) -> bool:
     return not _git(repository, "merge-base", "--is-ancestor", older, newer).returncode
 
 
+def tags(repository: Path, pattern: str) -> list[str]:
+    """Return the tags that fit a pattern such as "v6.*", the lowest version first.
+
+    Release candidates come before their release.
+
+    Raises:
+        MachineError: git fails.
+    """
+    words = ["-c", "versionsort.suffix=-rc", "tag", "--list", "--sort=version:refname", pattern]
+    return _text(repository, *words).split()
+
+
 def described(repository: Path, commit: str) -> tuple[str, str]:
     """Return the author and the subject of a commit.
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from orchestrator import backends, plaintext
-from orchestrator.application.bisect import BisectRequest, BisectStep, bisect
 from orchestrator.application.executor import LOCAL, choose
+from orchestrator.application.kernels.bisect import BisectRequest, BisectStep, bisect
 from orchestrator.application.making_runs import RunSettings
 from orchestrator.cli.options import shared
 from orchestrator.cli.render import terminal
@@ -18,7 +18,7 @@ from results.contract.base import SCHEMA
 from results.wording import quantities
 
 if TYPE_CHECKING:
-    from orchestrator.application.bisect import BisectResult
+    from orchestrator.application.kernels.bisect import BisectResult
     from results.experiment.expectations import ExpectationResult
 
 _SHORT = 12

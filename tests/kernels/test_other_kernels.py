@@ -111,3 +111,82 @@ def test_a_run_of_another_kernel_can_be_looked_at_closely(tmp_path: Path) -> Non
     assert done.returncode == 0, done.stderr
     shown = json.loads(orchestrator("show", made["id"], "--json", *db).stdout)
     assert shown["runs"][0]["traces"]
+
+
+DUALPI2 = """\
+version: 1
+name: l4s
+seed: 1
+duration: 10s
+warmup: 3s
+start_jitter: 10ms
+kernel: 7.3
+topology:
+  kind: dumbbell
+  bottleneck: {rate: 50mbit, delay: 5ms, queue: {kind: dualpi2, l_queue_ecn: any}}
+  access: {rate: 1gbit, delay: 1ms}
+  groups: [{name: a}, {name: b}]
+flows:
+  - {name: scalable, group: a, congestion: dctcp, tcp: {ecn: accurate}}
+  - {name: classic, group: b, congestion: cubic, tcp: {ecn: false}}
+"""
+
+
+def test_dualpi2_keeps_the_l_queue_short_beside_a_classic_flow(tmp_path: Path) -> None:
+    file = tmp_path / "l4s.yaml"
+    file.write_text(DUALPI2)
+    (made,) = run(str(file), "--db", str(tmp_path / "runs.db"))
+    assert made["fidelity"]["verdict"] == "faithful"
+    scalable, classic = (flow["metrics"] for flow in made["flows"])
+    assert made["metrics"]["utilisation"] > 0.95
+    assert scalable["rtt_mean_s"] < 0.016 < classic["rtt_mean_s"]
+    assert 0.4 < scalable["goodput_bps"] / classic["goodput_bps"] < 2.5
+    assert made["metrics"]["marks_packets"] > 100
+
+
+def test_an_old_kernel_has_neither_dualpi2_nor_accurate_ecn(tmp_path: Path) -> None:
+    file = tmp_path / "l4s.yaml"
+    file.write_text(DUALPI2)
+    done = orchestrator("run", str(file), "--kernel", "6.12", "--db", str(tmp_path / "runs.db"))
+    assert done.returncode == 2
+    assert "has no queue `dualpi2`: kernels from 6.17 on do" in done.stderr
+    assert "--kernel 7.3" in done.stderr
+
+
+@pytest.mark.parametrize("series", SERIES)
+def test_the_check_of_each_kernel_is_good(series: str) -> None:
+    done = orchestrator("guest", "check", series, "--jobs", "2", "--json")
+    assert done.returncode == 0, done.stdout
+    checked = json.loads(done.stdout)
+    assert checked["ok"]
+    assert checked["release"].startswith(f"{series}.")
+    absent = " ".join(checked["absent"])
+    assert ("impairment loss" in absent) == (series == "6.1")
+    assert ("queue dualpi2" in absent) == (series != "7.3")
+    assert ("duplicate ACKs" in absent) == (series == "7.3")
+
+
+def test_a_metric_is_tracked_over_kernels(tmp_path: Path) -> None:
+    db = ("--db", str(tmp_path / "runs.db"))
+    words = ("track", "scenarios/quickstart.yaml", *kernels(SERIES), "--metric", "goodput_bps")
+    figure = tmp_path / "goodput.svg"
+    more = ("--set", "duration=5s", "--set", "warmup=1s", "--repetitions", "5")
+    done = orchestrator(*words, *more, *db, "-o", str(figure), "--json", "--quiet")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["kernels"]
+    assert [each["kernel"] for each in found] == list(SERIES)
+    assert [each["n"] for each in found] == [5, 5, 5]
+    assert found[0]["change"] is None
+    for each in found[1:]:
+        change = each["change"]
+        assert change["method"] == "paired"
+        assert change["low"] <= change["mean"] <= change["high"]
+        assert change["known"] == (change["low"] > 0 or change["high"] < 0)
+    assert figure.read_text().startswith("<?xml")
+
+
+def test_a_worker_of_a_cluster_is_sent_each_kernel(tmp_path: Path) -> None:
+    words = ("scenarios/tutorial/20-red.yaml", *kernels(("6.1", "6.12")))
+    here = run(*words, "--db", str(tmp_path / "here.db"))
+    there = run(*words, "--db", str(tmp_path / "there.db"), "--executor", "dask=local")
+    assert [each["digest"] for each in there] == [each["digest"] for each in here]

@@ -11,7 +11,7 @@ import pytest
 
 from guest.build import GuestKernel
 from guest.choice import KernelChoice
-from orchestrator.application import bisect as use_case
+from orchestrator.application.kernels import bisect as use_case
 from orchestrator.errors import KernelBuildError
 from results.experiment.expectations import Expectation, ExpectationResult
 from results.experiment.experiments import Experiment

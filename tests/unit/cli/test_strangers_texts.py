@@ -121,6 +121,10 @@ TRIED: dict[str, list[list[str]]] = {
                      ["--compare", TEXT + ",x"])
     ],
     "tag": [["RUN", "good"], ["RUN", TEXT]],
+    "track": [
+        ["hostile.yaml", "--kernel", "6.1", "--kernel", "6.12", "--metric", "goodput" + TEXT],
+        ["hostile.yaml", "--tree", ".", "--tags", "v" + TEXT, "--metric", "goodput_bps"],
+    ],
     "validate": [["hostile.yaml"], ["refused.yaml"]],
     "explain": [["RUN"], ["RUN" + TEXT], ["RUN", "--flow", TEXT], ["RUN", "--at", TEXT],
                 ["RUN", "--window", TEXT], ["RUN", "--against", TEXT], ["FAILED"]],
@@ -261,6 +265,7 @@ def test_no_command_obeys_a_strangers_text(there: dict[str, str], command: str) 
         "bisect",
         "evidence",
         "guest check",
+        "track",
         "guest fetch",
         "judge",
         "run",
