@@ -160,7 +160,8 @@ class Build:
                 self._change(change, "--forward", log)
             for patch in patches:
                 self._patch(patch, source, log)
-            self._configure(source, fragment, log)
+            self._name_release(source)
+            self._configure(fragment, log)
             self._compile(log)
             self.progress("installing the guest kernel", None)
             self._install()
@@ -271,14 +272,14 @@ class Build:
             )
         self.patches[patch.name] = None
 
-    def _configure(self, source: Source, text: str, log: TextIO) -> None:
+    def _configure(self, text: str, log: TextIO) -> None:
         self.progress("configuring the guest kernel", None)
         self._make(["defconfig"], log)
         fragment = self.tree.parent / "kernel.config"
         fragment.write_text(text)
         self._run(["scripts/kconfig/merge_config.sh", "-m", ".config", str(fragment)], log)
-        if own := self.choice.options + self._local_version(source):
-            text = self._with_options(own, text, log)
+        if self.choice.config:
+            text = self._with_options(self.choice.options, text, log)
         self._make(["olddefconfig"], log)
         lost = lost_options(text, self._config())
         instead = [other for line, other in alternatives(text).items() if line in lost]
@@ -296,11 +297,12 @@ class Build:
                 f"let {SOURCE_VARIABLE} name a Linux 6.12 source, or change guest/{fragment.name}",
             )
 
-    def _local_version(self, source: Source) -> str:
-        """Return the option by which the release tells a changed kernel and a tree's states apart.
+    def _name_release(self, source: Source) -> None:
+        """Let the release tell a changed kernel, and a tree's states apart.
 
         A release such as 6.15.0-g0123456789ab-01234567 names the commit, and the changes by the
-        beginning of a hash.
+        beginning of a hash. A file says so, and not CONFIG_LOCALVERSION: all of the kernel includes
+        the configuration, so that ccache would have to look into each file.
         """
         words = []
         if source.commit is not None:
@@ -309,7 +311,8 @@ class Build:
             words.append(f"-t{source.identity().removeprefix('tree:')[:8]}")
         if self.choice.is_changed:
             words.append(f"-{self.choice.difference_sha256[:8]}")
-        return f'CONFIG_LOCALVERSION="{"".join(words)}"\n' if words else ""
+        if words:
+            (self.tree / "localversion-guest").write_text("".join(words) + "\n")
 
     def _with_options(self, options: str, text: str, log: TextIO) -> str:
         """Set options, which win over the fragment's; return the options that are wanted then."""
@@ -360,7 +363,7 @@ class Build:
         self, targets: Sequence[str], log: TextIO, each_line: Callable[[str], None] | None = None
     ) -> None:
         try:
-            self._run(["make", "ARCH=um", *compilers(), *targets], log, each_line)
+            self._run(["make", "ARCH=um", *targets, *compilers()], log, each_line)
         except StepFailedError as error:
             raise KernelBuildError(
                 f"make ARCH=um {' '.join(targets)} failed\n{error.tail}",
@@ -385,7 +388,12 @@ class Build:
             if each_line is not None:
                 each_line(line)
 
-        ccache = {"CCACHE_DIR": str(self.tree.parents[1] / "ccache"), "CCACHE_MAXSIZE": "1G"}
+        ccache = {
+            "CCACHE_DIR": str(self.tree.parents[1] / "ccache"),
+            "CCACHE_MAXSIZE": "1G",
+            # All files of a tree are as new as the build.
+            "CCACHE_SLOPPINESS": "include_file_mtime,include_file_ctime",
+        }
         if run_step(argv, take, {**environment(), **ccache}, self.tree, self.held):
             log.flush()
             raise StepFailedError("".join(f"  {line}" for line in last).rstrip())
