@@ -187,5 +187,5 @@ module_init(run_counts_register)
 module_exit(run_counts_unregister)
 MODULE_DESCRIPTION("Counts of each network namespace that the kernel itself does not have");
 MODULE_AUTHOR("The authors of the TCP congestion-control orchestrator");
-MODULE_VERSION("1.0");
+MODULE_VERSION("1.1");
 MODULE_LICENSE("GPL");

@@ -9,6 +9,7 @@ import pytest
 
 from kmods.catalogue import headers
 
+KMODS = Path(__file__).resolve().parents[3] / "kmods"
 DEFINED = re.compile(r"^(?:static (?!inline\b|__always_inline\b)|extern [^;]*[={]).*", re.MULTILINE)
 IN_A_MACRO = re.compile(r"^[ \t]*#[ \t]*define\b(?:[^\n]*\\\n)*[^\n]*", re.MULTILINE)
 
@@ -27,3 +28,14 @@ def test_data_and_functions_are_found() -> None:
     text = "static int f(void)\n{\n}\n\nstatic const u32 x[] = { 1 };\n#define M \\\nstatic int y\n"
     text += "extern int declared;\nextern int defined = 1;\n"
     assert len(DEFINED.findall(without_macros(text))) == 3
+
+
+def test_all_modules_are_of_one_version() -> None:
+    """DKMS installs them together, by the version of cc.h."""
+    said = {
+        path.name: version
+        for path in KMODS.glob("*.[ch]")
+        for version in re.findall(r'MODULE_VERSION\("(.+)"\)', path.read_text(encoding="utf-8"))
+    }
+    assert len(said) >= 4
+    assert len(set(said.values())) == 1, said
