@@ -32,6 +32,10 @@ RATE_MIN_BPS = 8
 RATE_MAX_BPS = 100_000_000_000
 TIME_MAX_NS = 30 * 24 * 3600 * NS_PER_S
 SIZE_MAX_BYTES = 2**63 - 1
+TEXT_PATHS = frozenset({"kernel", "kernel.source", "kernel.revision"})
+"""Paths of a scenario whose values are texts even where they look like numbers: the kernel 5.10 is
+not 5.1."""
+
 LIMIT_MAX = 2**32 - 1
 """A queue's limit is an unsigned 32-bit number of packets or bytes in the kernel."""
 LINK_SHARE_MIN, LINK_SHARE_MAX = Decimal("0.001"), Decimal(10_000)

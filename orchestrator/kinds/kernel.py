@@ -28,8 +28,6 @@ from orchestrator.units import shown
 
 KEY = "kernel"
 """The scenario's key."""
-TEXTS = frozenset({KEY, f"{KEY}.source", f"{KEY}.revision"})
-"""The paths whose values are texts even where they look like numbers: 5.10 is not 5.1."""
 
 _MOST_PATCHES = 100
 _YES, _NO = "y", "n"

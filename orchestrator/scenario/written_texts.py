@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from orchestrator.kinds.kernel import KEY, TEXTS
+from orchestrator.kinds.kernel import KEY
 from orchestrator.scenario.document import Entry, Mapping, Node, Scalar, Sequence
+from orchestrator.units import TEXT_PATHS
 
 
 def with_texts(tree: Mapping) -> Mapping:
@@ -33,7 +34,7 @@ def _matrix(matrix: Mapping) -> Mapping:
         node = entry.node
         if isinstance(node, Sequence):
             items = [
-                _paths(item) if isinstance(item, Mapping) and name not in TEXTS
+                _paths(item) if isinstance(item, Mapping) and name not in TEXT_PATHS
                 else _value(name, item) for item in node.items
             ]  # fmt: skip
             node = replace(node, items=items)
@@ -60,14 +61,14 @@ def _paths(mapping: Mapping) -> Mapping:
 def _value(path: str, node: Node) -> Node:
     if path == KEY:
         return _kernel(node)
-    return _text(node) if path in TEXTS else node
+    return _text(node) if path in TEXT_PATHS else node
 
 
 def _kernel(node: Node) -> Node:
     if not isinstance(node, Mapping):
         return _text(node)
     entries = {
-        key: Entry(entry.key, _text(entry.node)) if f"{KEY}.{key}" in TEXTS else entry
+        key: Entry(entry.key, _text(entry.node)) if f"{KEY}.{key}" in TEXT_PATHS else entry
         for key, entry in node.entries.items()
     }
     return replace(node, entries=entries)

@@ -14,6 +14,7 @@ from orchestrator.units import (
     FREQUENCY_UNITS_S,
     RATE_UNITS,
     SIZE_UNITS,
+    TEXT_PATHS,
     TIME_UNITS_NS,
 )
 from results.records.model import Variant, VariantSets
@@ -173,7 +174,7 @@ def _axis(path: str, label: str, values: Sequence[Any]) -> Axis:
     distinct = {key(value): value for value in values}
     numbers = [number(value) for value in distinct.values()]
     units = {found[1] for found in numbers if found is not None}
-    if None in numbers or len(units) != 1:
+    if None in numbers or len(units) != 1 or path in TEXT_PATHS:
         return Axis(path, label, tuple(distinct.values()), None, None)
     known = [found[0] for found in numbers if found is not None]
     order = sorted(zip(known, distinct.values(), strict=True), key=lambda pair: pair[0])

@@ -16,7 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar, get_args
 
 from orchestrator.recording.model import Verdict
 from orchestrator.suggestions import suggest
-from orchestrator.units import RATE_UNITS, SIZE_UNITS, TIME_UNITS_NS, listed, shown
+from orchestrator.units import RATE_UNITS, SIZE_UNITS, TEXT_PATHS, TIME_UNITS_NS, listed, shown
 from results.matrix.axes import number
 from results.matrix.axes import shown as as_written
 from results.metrics import of_scope
@@ -110,7 +110,7 @@ def find(name: str, runs: Sequence[HasNames]) -> RunField[QueriedRun]:
         FieldError: there is none, or several axes end with the name.
     """
     if name in _TEXTS:
-        return RunField(name, lambda run: _texts([run.field(name)]), _text, ordered=False)
+        return RunField(name, lambda run: _named(run, name), _text, ordered=False)
     if name == "started_utc":
         return RunField(name, lambda run: _texts([run.field(name)]), _text)
     if name in _WORDS:
@@ -229,6 +229,9 @@ def _axis_field(name: str, runs: Sequence[HasNames]) -> RunField[QueriedRun]:
     stored = [run.variant[path] for run in runs if path in run.variant]
     whole = {as_written(value) for value in stored if isinstance(value, Mapping)}
 
+    if path in TEXT_PATHS:
+        return text_field(path, lambda run: run.variant.get(path), stored)
+
     def values(run: QueriedRun) -> Sequence[Value]:
         variant = run.variant
         return axis_values(variant[path]) if path in variant else []
@@ -246,6 +249,25 @@ def _axis_field(name: str, runs: Sequence[HasNames]) -> RunField[QueriedRun]:
     return RunField(path, values, parse, parse_equal=parse_equal, written=written)
 
 
+def text_field(name: str, get: Callable[[Item], object], known: Sequence[object]) -> RunField[Item]:
+    """Return the field of an axis whose values are texts, such as names of kernels."""
+    written = sorted({as_written(value) for value in known})
+
+    def values(item: Item) -> Sequence[Value]:
+        value = get(item)
+        return [] if value is None else [("text", as_written(value)), (WRITTEN, as_written(value))]
+
+    def parse(text: str) -> Value:
+        if text not in written:
+            raise FieldError(
+                f"{name} has no value {shown(text)}{suggest(text, written)}; its values are "
+                f"{listed(written)}"
+            )
+        return ("text", text)
+
+    return RunField(name, values, parse, ordered=False, written=written)
+
+
 def axis_values(value: object) -> Sequence[Value]:
     """Return a value of an axis as what it may be compared with: itself, and as it is written."""
     return _text_values(value) if isinstance(value, str) else _values(value)
@@ -261,6 +283,12 @@ _text_values = lru_cache(4096)(_values)
 
 def _of_window(run: QueriedRun, window: str, metric: str) -> Number | None:
     return run.metric(metric, window) if window in run.windows else None
+
+
+def _named(run: QueriedRun, name: str) -> Sequence[Value]:
+    """Return a text of a run: of its kernel the release, and what an axis calls it."""
+    own = run.variant.get(name) if name in TEXT_PATHS else None
+    return _texts([run.field(name), None if own is None else as_written(own)])
 
 
 def _texts(values: Sequence[str | None]) -> Sequence[Value]:

@@ -11,10 +11,18 @@ from collections.abc import Sequence
 from orchestrator.errors import UsageError
 from orchestrator.plaintext import one_line
 from orchestrator.suggestions import suggest
-from orchestrator.units import quoted_list
+from orchestrator.units import TEXT_PATHS, quoted_list
 from orchestrator.units import shown as quoted
 from results.matrix.axes import Axis, named, shown
-from results.query.run_fields import WRITTEN, FieldError, RunField, Value, axis_values, comparable
+from results.query.run_fields import (
+    WRITTEN,
+    FieldError,
+    RunField,
+    Value,
+    axis_values,
+    comparable,
+    text_field,
+)
 from results.records.model import Variant
 
 
@@ -29,6 +37,8 @@ def find(name: str, axes: Sequence[Axis]) -> RunField[Variant]:
     except UsageError as error:
         raise FieldError(str(error)) from None
     texts = [shown(value) for value in axis.values]
+    if axis.path in TEXT_PATHS:
+        return text_field(axis.label, lambda variant: variant.get(axis.path), axis.values)
     known = {comparable(value) for value in axis.values}
 
     def values(variant: Variant) -> Sequence[Value]:
