@@ -139,7 +139,7 @@ def _require_kernels(backend: str, kernels: Sequence[KernelChoice]) -> None:
         able = [name for name in backends.MODULES if backends.traits(name).chooses_kernels]
         raise UsageError(
             f"--backend {backend}: it has the kernel of its machines, and not {listed(named)}\n"
-            f"  fix: give --backend {' or '.join(able)}, or leave out `kernel` (--set kernel=null)"
+            f"  fix: give --backend {' or '.join(able)}, or name no kernel"
         )
 
 

@@ -94,7 +94,7 @@ def command(
     """
     request = BisectRequest(
         file, tree.absolute(), good, bad, expected, overrides, paths,
-        least, max(least, most),
+        least, most,
     )  # fmt: skip
     where = choose(LOCAL, backends.DEFAULT, jobs, (None, None, None))
     settings = RunSettings(db, backends.DEFAULT, where)

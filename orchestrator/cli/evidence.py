@@ -11,10 +11,12 @@ from orchestrator.application.executor import LOCAL, choose
 from orchestrator.application.making_runs import RunSettings
 from orchestrator.application.stored.evidence import MAIL, EvidenceRequest, evidence
 from orchestrator.cli.options import completion, shared
-from orchestrator.cli.options.trace_window import window_ns
+from orchestrator.cli.options.trace_window import limit_bytes, window_ns
 from orchestrator.cli.render import terminal
 from orchestrator.cli.render.run_events import RunEvents
 from orchestrator.errors import UsageError
+from orchestrator.protocol.reports.trace_records import DEFAULT_LIMIT_BYTES
+from results.wording import quantities
 
 MOST_RUNS = 2
 
@@ -37,7 +39,14 @@ MOST_RUNS = 2
     metavar="FROM..TO",
     help="The part of the run whose packets are kept, such as 0s..3s; by default all of it.",
 )
-@click.option("--force", is_flag=True, help="Replace a folder that evidence has written.")
+@click.option(
+    "--limit",
+    metavar="SIZE",
+    default=quantities.size(DEFAULT_LIMIT_BYTES).replace(" ", ""),
+    show_default=True,
+    help="Size of the packets and ACKs in the guest's memory.",
+)
+@click.option("--force", is_flag=True, help="Replace the files of an earlier evidence there.")
 @shared.database
 @click.option("--unconfined", is_flag=True, help="Run the guest without its sandbox.")
 @click.option("--quiet", is_flag=True, help="Show no progress.")
@@ -45,6 +54,7 @@ def command(
     runs: tuple[str, ...],
     folder: Path,
     window: str | None,
+    limit: str,
     force: bool,
     db: Path,
     unconfined: bool,
@@ -71,6 +81,7 @@ def command(
         unconfined,
     )
     span = None if window is None else window_ns("--window", window)
+    request = EvidenceRequest(runs, folder, span, limit_bytes(limit), force)
     with RunEvents(quiet) as listener:
-        made = evidence(EvidenceRequest(runs, folder, span, force=force), settings, listener)
+        made = evidence(request, settings, listener)
     terminal.line(str(made.folder / MAIL))

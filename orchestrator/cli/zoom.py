@@ -12,21 +12,19 @@ from orchestrator.application.executor import LOCAL, choose
 from orchestrator.application.making_runs import RunSettings
 from orchestrator.application.zoom import ZoomRequest, require_kinds, zoom
 from orchestrator.cli.options import completion, shared
-from orchestrator.cli.options.trace_window import window_ns
+from orchestrator.cli.options.trace_window import limit_bytes, window_ns
 from orchestrator.cli.render import terminal
 from orchestrator.cli.render.run_events import RunEvents
 from orchestrator.errors import UsageError
 from orchestrator.protocol.reports.trace_records import (
     CLOSEST,
     DEFAULT_LIMIT_BYTES,
-    LEAST_LIMIT_BYTES,
-    MOST_LIMIT_BYTES,
     SNAP_BYTES,
     WANTED,
 )
 from orchestrator.recording.trace import Capture
 from orchestrator.scenario.capture import parse_snap
-from orchestrator.units import UnitError, listed, parse_size
+from orchestrator.units import listed
 from orchestrator.windows import window_text
 from results.wording import quantities
 
@@ -120,7 +118,7 @@ def command(
     orchestrator zoom last --window 0s..60s --trace tcp,queue --link bottleneck
     """
     capture = Capture(
-        *window_ns("--window", window), _kinds(kinds), _limit(limit), _snap(snap), flows, links
+        *window_ns("--window", window), _kinds(kinds), limit_bytes(limit), _snap(snap), flows, links
     )
     settings = RunSettings(
         db,
@@ -171,14 +169,3 @@ def _snap(text: str) -> int:
         return parse_snap(text)
     except ValueError as error:
         raise UsageError(f"--snap {text}: {error}") from None
-
-
-def _limit(text: str) -> int:
-    try:
-        size = parse_size(text)
-    except UnitError as error:
-        raise UsageError(f"--limit {text}: {error}") from None
-    if not LEAST_LIMIT_BYTES <= size <= MOST_LIMIT_BYTES:
-        least, most = quantities.size(LEAST_LIMIT_BYTES), quantities.size(MOST_LIMIT_BYTES)
-        raise UsageError(f"--limit {text}: {least} to {most} is valid")
-    return size

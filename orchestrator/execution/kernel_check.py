@@ -40,6 +40,7 @@ _QUEUES: Mapping[str, dict[str, str | float]] = {
 _IMPAIRMENTS: Mapping[str, object] = {
     "loss": "1%",
     "jitter": "1ms",
+    "reordering": "1%",
     "duplication": "1%",
     "corruption": "1%",
 }
@@ -135,7 +136,7 @@ def _cases(kernel: GuestKernel) -> Iterator[Case]:
         spec = _spec(values)
         return Case(about, name, spec, runs, lack_of(spec, kernel.release) or "")
 
-    yield case("digests of", "equal runs", {}, EQUAL_RUNS)
+    yield case("digests", f"of {EQUAL_RUNS} equal runs", {}, EQUAL_RUNS)
     for name, value in _IMPAIRMENTS.items():
         yield case("impairment", name, {name: value})
     for kind in QUEUES.found:

@@ -241,6 +241,7 @@ def _load_tree(
     broken = {(fault.file, fault.line, fault.column) for fault in faults}
     invalid = [*invalid, *varied]
     faults += [fault for fault in invalid if (fault.file, fault.line, fault.column) not in broken]
+    faults += _without_effect(overrides, variants)
     if scenario and not faults:
         faults += _too_many(scenario, tree, len(variants))
         faults += figure_faults(scenario, tree, [variant.values for variant in variants])
@@ -253,6 +254,25 @@ def _load_tree(
         source.path, text, sha256, tuple(overrides), scenario, tree, tuple(variants), reducible,
         counts,
     )  # fmt: skip
+
+
+def _without_effect(overrides: Sequence[str], variants: Sequence[LoadedVariant]) -> list[Fault]:
+    """Return the fault of a kernel that is set where each variant has one of its own."""
+    varied = bool(variants) and all(
+        any(path.split(".")[0] == KEY for path in (*variant.values, *_set_paths(variant)))
+        for variant in variants
+    )
+    faults = []
+    for override in overrides:
+        if varied and override.partition("=")[0] == KEY:
+            text = "has no effect: the matrix names the kernel of each variant; replace its values"
+            where = Mark(overriding.file_of(override), 1, 1)
+            faults.append(where.fault(f"`{KEY}` {text}, such as --set 'matrix.{KEY}=[6.12]'"))
+    return faults
+
+
+def _set_paths(variant: LoadedVariant) -> list[str]:
+    return [path for values in variant.sets.values() for path in values]
 
 
 def _validate(

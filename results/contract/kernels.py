@@ -10,7 +10,7 @@ from results.contract.base import ResponseModel, Versioned
 class Tried(ResponseModel):
     """Something that was tried in short runs."""
 
-    about: str = Field(description="digests of, impairment, queue or congestion control")
+    about: str = Field(description="digests, impairment, queue or congestion control")
     name: str
     problem: str = Field(description="what is wrong; empty when its runs are faithful and equal")
     is_absent: bool = Field(description="whether the kernel does not have it")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -13,7 +14,9 @@ from results.store.stored import StoredRun
 from results.wording import quantities
 
 LETTERS = "AB"
-_METRICS = ("goodput_bps", "retransmitted_segments", "rtt_mean_s", "rtt_p95_s")
+_METRICS = (
+    "goodput_bps", "retransmitted_segments", "rtt_mean_s", "rtt_p95_s", "fct_mean_s", "loss_ratio",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,13 @@ class Side:
     folder: str
     stored: str
     run: StoredRun
+
+    @property
+    def is_of_a_tree(self) -> bool:
+        """Whether the kernel's source was a path, which others do not have."""
+        kernel = self.run.head.resolved.get("kernel")
+        source = kernel.get("source") if isinstance(kernel, Mapping) else kernel
+        return isinstance(source, str) and not source.replace(".", "").isdigit()
 
     @property
     def kernel(self) -> str:
@@ -50,6 +60,7 @@ def draft(
     yield f"Scenario {plaintext.one_line(first.row.scenario)}, in User Mode Linux in virtual time:"
     for side in sides:
         yield f"  {side.letter}: {side.kernel}, seed {side.run.row.seed}, run {side.stored}"
+    yield from _set_up(first)
     yield ""
     yield from _differences(comparison) if comparison else _single(sides)
     yield ""
@@ -57,22 +68,51 @@ def draft(
     for side in sides:
         yield f"  {side.letter}: digest {side.run.row.digest}"
     yield ""
-    yield "The same evidence, from the scenario in this folder:"
+    yield "These runs, of the files in this folder:"
     yield f"  {command}"
+    if any(side.is_of_a_tree for side in sides):
+        yield "(--kernel names your tree in place of that of the file)"
     yield ""
     where = "Beside this file" if len(sides) == 1 else "In the folders A and B"
-    yield f"{where} are the text of ss and nstat every 50 ms, packets of the"
-    yield "senders, intervals.txt, sysctls.json, kernel.json and kernel.config,"
-    yield "set-up.json and figure.svg."
+    of_tcp = any(flow.transport == "tcp" for flow in first.flows)
+    more = "the text of ss and nstat every 50 ms and packets of TCP senders, " if of_tcp else ""
+    text = (
+        f"{where} are {more}intervals.txt, sysctls.json, kernel.json, kernel.config, set-up.yaml "
+        "and figure.svg."
+    )
+    yield from textwrap.wrap(text, 72)
+
+
+def _set_up(run: StoredRun) -> Iterator[str]:
+    """Yield the flows, the links and the times of a run, and how far it can be trusted."""
+    controls: dict[str, int] = {}
+    for flow in run.flows:
+        name = plaintext.one_line(flow.congestion_asked or flow.traffic)
+        controls[name] = controls.get(name, 0) + 1
+    flows = ", ".join(f"{count} x {name}" for name, count in controls.items())
+    links = "; ".join(
+        f"{queue.link}:{queue.direction} {queue.rate_bps / 1e6:g} Mbit/s, {queue.kind}"
+        for queue in run.queues
+        if queue.bottleneck and queue.role == "queue" and queue.rate_bps
+    )
+    rtts = sorted({round(flow.base_rtt_s * 1e3, 3) for flow in run.flows if flow.base_rtt_s})
+    spread = f", base RTT {' to '.join(f'{rtt:g}' for rtt in (rtts[:1] + rtts[1:][-1:]))} ms"
+    text = (
+        f"{flows}; {links}{spread if rtts else ''}; {run.duration_s:g} s, the first "
+        f"{run.warmup_s:g} s left out; emulation {run.row.verdict}."
+    )
+    yield from textwrap.wrap(plaintext.one_line(text), 72)
 
 
 def _single(sides: Sequence[Side]) -> Iterator[str]:
     """Yield the flows' metrics of each run: one run has no interval."""
-    yield "One run each, so without an interval (`repetitions: 10` makes one):"
+    yield "Without an interval, as there are no repetitions (`repetitions: 10`):"
     for side in sides:
         for flow, values in zip(side.run.flows, side.run.metrics()[WHOLE].flows, strict=True):
             yield f"  {side.letter} {plaintext.one_line(flow.name)}:"
             for name in _METRICS:
+                if (name, "flow") not in METRICS:
+                    continue
                 unit = METRICS[name, "flow"].unit
                 if values.get(name) is not None:
                     yield f"    {name}: {_quantity(values[name], unit)}"
@@ -98,13 +138,20 @@ def _differences(comparison: VariantComparison) -> Iterator[str]:
                 yield f"    B - A  {text}, {difference.method}"
 
 
+def _mean(value: float, unit: str) -> str:
+    """Return a mean; that of a count has a decimal."""
+    if unit in ("segments", "packets", "bytes"):
+        return f"{value:.1f}"
+    return quantities.quantity(value, unit)
+
+
 def _interval(mean: float | None, low: float | None, high: float | None, unit: str) -> str:
     if mean is None:
         return quantities.NO_VALUE
     if low is None or high is None:
-        return f"{_quantity(mean, unit)} (no interval)"
-    edges = ", ".join(quantities.quantity(edge, unit) for edge in (low, high))
-    return f"{quantities.quantity(mean, unit)} [{edges}] {quantities.unit(unit)}".rstrip()
+        return f"{_mean(mean, unit)} {quantities.unit(unit)} (no interval)"
+    edges = ", ".join(_mean(edge, unit) for edge in (low, high))
+    return f"{_mean(mean, unit)} [{edges}] {quantities.unit(unit)}".rstrip()
 
 
 def _quantity(value: object, unit: str) -> str:

@@ -95,13 +95,23 @@ def test_what_the_run_was_made_with_is_there(written: Path) -> None:
         assert "CONFIG_TCP_CONG_CUBIC=y\n" in (folder / "kernel.config").read_text()
         assert json.loads((folder / "kernel.json").read_text())["release"].startswith("6.")
         assert json.loads((folder / "sysctls.json").read_text())["every_host"]
-        set_up = json.loads((folder / "set-up.json").read_text())
+        set_up = json.loads((folder / "set-up.yaml").read_text())
         assert set_up["topology"]["bottleneck"]["queue"]["limit"] == limit
         assert (folder / "scenario.yaml").read_text() == SCENARIO
         assert (folder / "packets-b_src0.pcapng").read_bytes()[:4] == b"\x0a\x0d\x0d\x0a"
         assert (folder / "figure.svg").read_text().startswith("<?xml")
         rows = (folder / "intervals.txt").read_text().splitlines()
         assert len(rows) == 1 + 2 * (1 + 4)
+
+
+def test_the_command_of_the_mail_makes_the_same_runs(written: Path, tmp_path: Path) -> None:
+    mail = (written / "mail.txt").read_text()
+    assert "  orchestrator run A/set-up.yaml B/set-up.yaml\n" in mail
+    files = [str(written / side / "set-up.yaml") for side in "AB"]
+    done = orchestrator("run", *files, "--db", str(tmp_path / "again.db"), "--quiet")
+    assert done.exit_code == 0, done.output
+    with Store.open_read_only(tmp_path / "again.db") as store:
+        assert all(f"digest {row.digest}\n" in mail for row in store.list_runs())
 
 
 def test_what_cannot_be_shown_is_said(written: Path) -> None:

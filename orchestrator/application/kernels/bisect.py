@@ -14,7 +14,7 @@ from guest.bisection import Verdict
 from guest.choice import KernelChoice
 from orchestrator.application.events import Listener, Preparing
 from orchestrator.application.making_runs import RunSettings, make_runs
-from orchestrator.errors import KernelBuildError, UsageError
+from orchestrator.errors import KernelBuildError, MachineError, UsageError
 from orchestrator.planning.plan import plan
 from orchestrator.scenario.loader import load, load_values
 from results.experiment.expectations import ExpectationResult, evaluate
@@ -109,8 +109,12 @@ def bisect(
             the bad one not bad.
         MachineError: this machine cannot build or run guests.
     """
-    good, bad = (git_source.commit_of(request.tree, name) for name in (request.good, request.bad))
-    if good == bad or not git_source.is_ancestor(request.tree, good, bad):
+    if request.least > request.most:
+        raise UsageError(f"bisect: --least {request.least} is more than --most {request.most}")
+    good, bad = (_commit(request.tree, name) for name in (request.good, request.bad))
+    if good == bad:
+        raise UsageError(f"bisect: {request.good} and {request.bad} are the same commit")
+    if not git_source.is_ancestor(request.tree, good, bad):
         raise UsageError(f"bisect: {request.good} is not in the history of {request.bad}")
     tester = _Tester(request, settings, listener)
     if not tester.expected:
@@ -120,7 +124,10 @@ def bisect(
             "in the scenario"
         )
     if request.paths:
-        changed = git_source.last_change(request.tree, bad, request.paths)
+        try:
+            changed = git_source.last_change(request.tree, bad, request.paths)
+        except MachineError as error:
+            raise UsageError(f"bisect: --path: {str(error).splitlines()[0]}") from None
         if changed is None or git_source.is_ancestor(request.tree, changed, good):
             raise UsageError("bisect: no commit in between changes what --path names")
         bad_end = changed
@@ -146,6 +153,14 @@ def bisect(
     sides = by_commit[found.last_good[-1]].runs, by_commit[found.first_bad].runs
     pair = (sides[0][0], sides[1][0]) if sides[0] and sides[1] else None
     return BisectResult(steps, found.first_bad, author, subject, [found.first_bad], pair)
+
+
+def _commit(tree: Path, revision: str) -> str:
+    """Return the commit of a revision; UsageError where there is none."""
+    try:
+        return git_source.commit_of(tree, revision)
+    except MachineError as error:
+        raise UsageError(f"bisect: {str(error).splitlines()[0]}") from None
 
 
 class _Tester:

@@ -44,6 +44,10 @@ PERIOD_S = 0.05
 _PERIOD_NS = 50_000_000
 SNAP_BYTES = 116
 MAIL = "mail.txt"
+SET_UP = "set-up.yaml"
+"""The scenario of the one run, as JSON, which is YAML, too."""
+MOST_LINES = 8
+"""The most flows that the figure shows."""
 
 
 @dataclass(frozen=True)
@@ -77,10 +81,17 @@ def evidence(request: EvidenceRequest, settings: RunSettings, listener: Listener
         RunError: a run failed this time, or its digest differs.
         StoreError: the store cannot be read.
     """
+    if request.force and request.folder.exists() and not (request.folder / MAIL).exists():
+        raise UsageError(f"{request.folder}: it has no {MAIL}, so it is no evidence to replace")
     with Store.open_existing(settings.db, notices(listener)) as store:
         ids = [store.resolve(run) for run in request.runs]
         if len(set(ids)) != len(ids):
             raise UsageError("evidence: name two different runs")
+        if len(names := {store.load(run).row.scenario for run in ids}) > 1:
+            raise UsageError(
+                f"evidence: the runs are of different scenarios ({', '.join(sorted(names))}); name "
+                "two runs of one scenario that differ in one thing"
+            )
         comparison = _comparison(store, ids) if len(ids) > 1 else None
         verifications = [
             stored_plans.verification([run], store, settings.backend, EVIDENCE) for run in ids
@@ -164,11 +175,8 @@ def _write(
         _write_run(folder / side.folder, side.run)
         drawing = plot(PlotRequest(figure_of("time", "svg", {}), side.run.id), store.path, listener)
         drawing.write(folder / side.folder / "figure.svg")
-    folders = {side.run.head.scenario_text: side.folder for side in reversed(sides)}
-    command = " && ".join(
-        shlex.join(["orchestrator", "run", str(Path(name) / "scenario.yaml")])
-        for name in reversed(folders.values())
-    )
+    files = [str(Path(side.folder) / SET_UP) for side in sides]
+    command = shlex.join(["orchestrator", "run", *files])
     lines = mail.draft(sides, comparison, command)
     (folder / MAIL).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
@@ -181,7 +189,7 @@ def _write_run(folder: Path, run: StoredRun) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content)
     resolved = json.dumps(run.head.resolved, indent=1) + "\n"
-    (folder / "set-up.json").write_text(resolved, encoding="utf-8")
+    (folder / SET_UP).write_text(resolved, encoding="utf-8")
     _write_lines(folder / "intervals.txt", texts.intervals(run))
     (folder / "sysctls.json").write_text(texts.sysctls(run), encoding="utf-8")
     manifest = run.provenance.get("guest_kernel", {})

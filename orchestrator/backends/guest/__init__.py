@@ -136,6 +136,8 @@ class Guest:
         built = self.kernel_of(spec)
         kernel = {key: value for key, value in built.manifest.items() if key != "modules_sha256"}
         kernel["check"] = kept_checks.verdict(built.key)
+        if "source" in kernel:  # whose folder is nobody else's business
+            kernel["source"] = Path(str(kernel["source"])).name
         elsewhere = {} if worker is None else {"worker": worker}
         return Machine({"guest_kernel": kernel, "confined": not self.unconfined, **elsewhere})
 

@@ -128,7 +128,10 @@ def kernels(command: Command) -> Command:
 
     @functools.wraps(command)
     def with_kernels(*args: Any, **options: Any) -> Any:
-        named = [absolute(text) for text in options.pop("kernels")]
+        texts = options.pop("kernels")
+        if unnamed := [text for text in texts if not text or text != text.strip()]:
+            raise UsageError(f"--kernel {unnamed[0]!r}: write a series such as 6.12, or a path")
+        named = [absolute(text) for text in texts]
         if len(named) == 1:
             options["overrides"] += (f"kernel={json.dumps(named[0])}",)
         elif named:

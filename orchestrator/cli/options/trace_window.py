@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from orchestrator.errors import UsageError
-from orchestrator.units import UnitError, parse_time_ns
+from orchestrator.protocol.reports.trace_records import LEAST_LIMIT_BYTES, MOST_LIMIT_BYTES
+from orchestrator.units import UnitError, parse_size, parse_time_ns
 from orchestrator.windows import parse_window_ns
+from results.wording import quantities
 
 
 def moment_ns(option: str, text: str) -> int:
@@ -25,3 +27,15 @@ def window_ns(option: str, text: str) -> tuple[int, int]:
         return parse_window_ns(text)
     except UnitError as error:
         raise UsageError(f"{option} {text}: {error}") from None
+
+
+def limit_bytes(text: str) -> int:
+    """Return the size of ``--limit``; UsageError when it is none, or not possible."""
+    try:
+        size: int = parse_size(text)
+    except UnitError as error:
+        raise UsageError(f"--limit {text}: {error}") from None
+    if not LEAST_LIMIT_BYTES <= size <= MOST_LIMIT_BYTES:
+        least, most = quantities.size(LEAST_LIMIT_BYTES), quantities.size(MOST_LIMIT_BYTES)
+        raise UsageError(f"--limit {text}: {least} to {most} is valid")
+    return size

@@ -134,3 +134,15 @@ def test_a_patch_that_changed_is_refused(tmp_path: Path) -> None:
     more = f"kernel: {{source: 6.12, patches: [{{patch: fix.patch, sha256: {'a' * 64}}}]}}\n"
     with pytest.raises(ScenarioError, match="has the SHA-256"):
         loaded(tmp_path, more)
+
+
+@pytest.mark.parametrize(
+    "more",
+    ["matrix: {kernel: [6.1, 6.12]}\n", "matrix: {k: {old: {kernel: 6.1}, new: {kernel: 6.12}}}\n"],
+)
+def test_a_kernel_that_is_set_beside_an_axis_of_kernels_is_refused(
+    tmp_path: Path, more: str
+) -> None:
+    with pytest.raises(ScenarioError, match="has no effect: the matrix names the kernel"):
+        loaded(tmp_path, more, "kernel=7.3")
+    assert choices(loaded(tmp_path, more, "matrix={}", "kernel=7.3"))[0].source == "7.3"
