@@ -16,8 +16,8 @@ from orchestrator.errors import KernelBuildError
 from results.experiment.expectations import Expectation, ExpectationResult
 from results.experiment.experiments import Experiment
 from results.store.store import Store
+from tests.support.history import History
 from tests.support.run import KERNEL, FakeRunner, fake, orchestrator
-from tests.unit.guest_kernel.test_bisection import History
 
 __all__ = ["fake"]
 

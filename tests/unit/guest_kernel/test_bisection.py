@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,31 +10,9 @@ import pytest
 from guest import bisection, git_source
 from guest.bisection import Verdict
 from orchestrator.errors import MachineError
+from tests.support.history import History
 
 COUNT = 64
-
-
-class History:
-    """A repository, and its commits, the oldest first."""
-
-    def __init__(self, folder: Path) -> None:
-        self.path = folder
-        self.commits: list[str] = []
-        self.git("init", "--quiet", "--initial-branch=main")
-
-    def git(self, *words: str) -> str:
-        who = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
-        command = ["git", "-C", str(self.path), *who, *words]
-        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
-
-    def commit(self, path: str, text: str) -> str:
-        file = self.path / path
-        file.parent.mkdir(exist_ok=True)
-        file.write_text(text)
-        self.git("add", "--all")
-        self.git("commit", "--quiet", "--message", text)
-        self.commits.append(self.git("rev-parse", "HEAD"))
-        return self.commits[-1]
 
 
 @pytest.fixture(scope="module")
