@@ -89,7 +89,8 @@ class KernelCheck:
     @property
     def absent(self) -> list[str]:
         """What the kernel does not have, one line each."""
-        return [*(f"{one.about} {one.name}" for one in self.tried if one.is_absent), *self.lacks]
+        tried = (f"{one.about} {one.name}" for one in self.tried if one.is_absent)
+        return [*tried, *(f"Linux {self.release} {lack}" for lack in self.lacks)]
 
     @property
     def ok(self) -> bool:
