@@ -127,7 +127,8 @@ def _print(found: BisectResult) -> None:
     runs = sum(len(step.runs) for step in found.steps)
     wall_s = sum(step.wall_s for step in found.steps)
     steps = quantities.plural(len(found.steps), "commit")
-    terminal.line(f"\n{steps} tested, {quantities.plural(runs, 'run')}, {wall_s:.0f} s")
+    terminal.line("")
+    terminal.line(f"{steps} tested, {quantities.plural(runs, 'run')}, {wall_s:.0f} s")
     if found.first_bad is None:
         terminal.line("not decided: one of these, as the others of them were skipped:")
         for commit in found.suspects:
@@ -137,7 +138,8 @@ def _print(found: BisectResult) -> None:
     terminal.line(f"  {plaintext.one_line(found.subject)} ({plaintext.one_line(found.author)})")
     if found.sides:
         good, bad = found.sides
-        terminal.line(f"\n{shared.program()} diff {good} {bad}    where its two sides part")
+        terminal.line("")
+        terminal.line(f"{shared.program()} diff {good} {bad}    where its two sides part")
         terminal.line(f"{shared.program()} evidence {good} {bad} -o evidence")
 
 
