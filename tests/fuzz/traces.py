@@ -57,6 +57,8 @@ def _extreme(draw: random.Random, data: bytes) -> bytes:
     return data[:at] + fitting.to_bytes(size, "little") + data[at + size :]
 
 
+_LEAST_BYTES = 8
+"""A damage needs a word of this size."""
 _DAMAGES: tuple[Callable[[random.Random, bytes], bytes], ...] = (
     _cut, _flip, _flip, _splice, _extreme,
 )  # fmt: skip
@@ -66,6 +68,8 @@ def damaged_trace(draw: random.Random, whole: bytes = WHOLE) -> bytes:
     """Return a trace after one or two kinds of damage."""
     data = whole
     for _time in range(draw.choice((1, 1, 2))):
+        if len(data) < _LEAST_BYTES:  # another damage has left too little
+            data = whole
         data = draw.choice(_DAMAGES)(draw, data) or whole
     return data
 
