@@ -23,6 +23,7 @@ from orchestrator.application.events import (
 )
 from orchestrator.backends.contract import BackendOptions
 from orchestrator.backends.guest import Guest
+from orchestrator.backends.guest.features import lack_of_named
 from orchestrator.errors import StoreError, UsageError
 from orchestrator.execution.runner import run_plan
 from orchestrator.files.temporary import RUN_FOLDER, remove_abandoned, temporary_root
@@ -111,6 +112,8 @@ def execute(
     executor = settings.executor
     kernels = tuple(dict.fromkeys(spec.kernel for spec in plan.runs)) or (DEFAULT,)
     _require_kernels(settings.backend, kernels)
+    if (problem := lack_of_named(plan.runs)) is not None:
+        raise UsageError(problem)  # before a kernel is built for nothing
     options = BackendOptions(preparing, settings.unconfined, executor.local_jobs, kernels)
     backend = backends.make(settings.backend, options)
     if again and not backend.traits.reproducible:

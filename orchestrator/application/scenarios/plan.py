@@ -9,10 +9,12 @@ from typing import Any
 
 from orchestrator.application import estimates
 from orchestrator.application.scenarios import drawable
+from orchestrator.backends.guest.features import lack_of_named
+from orchestrator.errors import ScenarioError
 from orchestrator.planning import plan_document
 from orchestrator.planning.description import Plan, PlanDescription, PlanWarning
 from orchestrator.planning.plan import plan as plan_loaded
-from orchestrator.scenario import load
+from orchestrator.scenario import LoadedScenario, load
 from results.drawing import draw
 from results.wording import variant_names
 
@@ -54,6 +56,13 @@ class PlannedScenario:
         return draw(run.network, f"{run.scenario_name}: {values}" if values else run.scenario_name)
 
 
+def require_kernels(loaded: LoadedScenario, planned: Plan) -> None:
+    """Raise ScenarioError where a run wants what the series that it names lacks."""
+    if (problem := lack_of_named(planned.runs)) is not None:
+        text = problem.replace("\n  fix: ", "; fix: ")
+        raise ScenarioError([loaded.mark(("kernel",)).fault(text)])
+
+
 def plan(request: PlanRequest, db: Path) -> PlannedScenario:
     """Plan a scenario; ``db`` has the earlier runs by which the wall time is estimated.
 
@@ -65,4 +74,5 @@ def plan(request: PlanRequest, db: Path) -> PlannedScenario:
     loaded = load(request.file, request.overrides, request.reduced)
     planned = plan_loaded(loaded)
     drawable.require(loaded, planned)
+    require_kernels(loaded, planned)
     return PlannedScenario(planned, planned.describe(estimates.estimator(db)))

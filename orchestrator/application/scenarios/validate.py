@@ -8,6 +8,7 @@ from pathlib import Path
 
 from orchestrator.application.events import Listener, PlanWarned, ScenarioForm, ScenarioValid
 from orchestrator.application.scenarios import drawable
+from orchestrator.application.scenarios.plan import require_kernels
 from orchestrator.errors import Fault, ScenarioError, UsageError
 from orchestrator.planning.description import Plan
 from orchestrator.planning.plan import plan
@@ -70,6 +71,7 @@ def _planned(file: Path, request: ValidationRequest, reduced: bool) -> Plan | No
         loaded = load(file, request.overrides, reduced)
         planned = plan(loaded)
         drawable.require(loaded, planned)
+        require_kernels(loaded, planned)
     except ScenarioError:
         raise
     except UsageError:

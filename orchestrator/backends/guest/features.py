@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from guest.patch_series import Series
+from guest.patch_series import Series, series_of
 from orchestrator.compile.netem import netem_provenance
 from orchestrator.errors import UsageError
 from orchestrator.planning.runspec import RunSpec
@@ -139,11 +139,30 @@ def absent_features(release: str) -> list[str]:
 
 def require_features(spec: RunSpec, release: str) -> None:
     """Raise UsageError where a kernel lacks what a run wants, with the kernels that have it."""
+    if (problem := _problem(spec, release)) is not None:
+        raise UsageError(problem)
+
+
+def lack_of_named(specs: Iterable[RunSpec]) -> str | None:
+    """Return what a run wants and the series that it names lacks, with a fix; None if nothing.
+
+    No kernel has to be there for that.
+    """
+    for spec in specs:
+        named = spec.kernel.source
+        if named is None or series_of(named) is None:
+            continue
+        if (problem := _problem(spec, named)) is not None:
+            return problem
+    return None
+
+
+def _problem(spec: RunSpec, release: str) -> str | None:
     if (lack := lack_of(spec, release)) is None:
-        return
+        return None
     (feature,) = [each for each in FEATURES if lack.startswith(each.lack)]
     name = feature.example
-    raise UsageError(
+    return (
         f"Linux {release} {lack}\n"
         f"  fix: name such a kernel (`kernel: {name}`, --kernel {name}), or write {feature.fix}"
     )

@@ -118,3 +118,15 @@ def test_kernels_of_the_command_line_are_an_axis(fake: FakeRunner) -> None:
     runs = fake.asked[-1][0].runs
     assert [run.kernel.text for run in runs] == ["6.1", "7.3+fix.patch"]
     assert [run.variant["kernel"] for run in runs] == ["6.1", "7.3+fix.patch"]
+
+
+@pytest.mark.parametrize("command", ["validate", "plan", "run"])
+def test_what_a_named_series_lacks_is_refused_before_anything_is_built(
+    fake: FakeRunner, command: str
+) -> None:
+    words = ("--kernel", "7.3", "--set", "tcp={profile: newreno}")
+    result = orchestrator(command, "pair.yaml", *words)
+    assert result.exit_code == 2
+    assert "Linux 7.3 has no recovery by duplicate ACKs" in result.stderr
+    assert "fix: name such a kernel (`kernel: 6.12`" in result.stderr
+    assert not fake.asked
