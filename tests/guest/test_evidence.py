@@ -126,3 +126,18 @@ def test_what_cannot_be_shown_is_said(written: Path) -> None:
         assert done.exit_code == 2, done.output
         assert said in done.stderr
         assert not (written.parent / "x").exists()
+
+
+def test_a_run_of_more_flows_than_the_figure_has_lines_for_is_shown(tmp_path: Path) -> None:
+    many = SCENARIO.replace("congestion: cubic}", "congestion: cubic, count: 9}")
+    many = many.replace("repetitions: 3", "repetitions: 1").replace("duration: 4s", "duration: 2s")
+    (tmp_path / "many.yaml").write_text(many.replace("[10p, 80p]", "[80p]"))
+    db = str(tmp_path / "runs.db")
+    done = orchestrator("run", str(tmp_path / "many.yaml"), "--db", db, "--quiet")
+    assert done.exit_code == 0, done.output
+    done = orchestrator("evidence", "last", "-o", str(tmp_path / "shown"), "--db", db, "--quiet")
+    assert done.exit_code == 0, done.output
+    figure = (tmp_path / "shown" / "figure.svg").read_text()
+    assert figure.startswith("<?xml")
+    rows = (tmp_path / "shown" / "intervals.txt").read_text().splitlines()
+    assert len(rows) == 1 + 10 * (1 + 2)

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 EVIDENCE = stored_plans.Asker("evidence", "show", takes_backend=False)
 
 PERIOD_S = 0.05
-_PERIOD_NS = 50_000_000
+_PERIOD_NS = round(PERIOD_S * 1e9)
 SNAP_BYTES = 116
 MAIL = "mail.txt"
 SET_UP = "set-up.yaml"
@@ -173,7 +173,10 @@ def _write(
     ]
     for side in sides:
         _write_run(folder / side.folder, side.run)
-        drawing = plot(PlotRequest(figure_of("time", "svg", {}), side.run.id), store.path, listener)
+        flows = [flow.name for flow in side.run.flows]
+        keys = {"flow": flows[:MOST_LINES]} if len(flows) > MOST_LINES else {}
+        figure = figure_of("time", "svg", keys)
+        drawing = plot(PlotRequest(figure, side.run.id), store.path, listener)
         drawing.write(folder / side.folder / "figure.svg")
     files = [str(Path(side.folder) / SET_UP) for side in sides]
     command = shlex.join(["orchestrator", "run", *files])
