@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,8 +22,11 @@ from orchestrator.errors import UsageError
 from results.contract.base import SCHEMA
 from results.metrics import METRICS
 from results.wording import quantities
+from results.wording.intervals import with_interval
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from orchestrator.application.kernels.track import Track, TrackedKernel
 
 _FORMS = ("svg", "pdf", "png")
@@ -121,6 +125,7 @@ def _unit(made: Track) -> str:
 
 def _print(made: Track) -> None:
     unit = _unit(made)
+    digits = partial(quantities.quantity, stored=unit)
     rows = []
     for each in made.kernels:
         variant = " ".join(f"{path}={value}" for path, value in each.variant.items())
@@ -129,8 +134,8 @@ def _print(made: Track) -> None:
                 plaintext.one_line(each.kernel),
                 plaintext.one_line(variant),
                 str(each.value.n),
-                _interval(each.value.mean, each.value.low, each.value.high, unit),
-                *_change(each, unit),
+                with_interval(each.value, digits),
+                *_change(each, digits),
             ]
         )
     of = "run" if made.flow is None else made.flow
@@ -145,20 +150,11 @@ def _print(made: Track) -> None:
         terminal.line(f"change between {before} and {after}: {each.change.short_label}")
 
 
-def _interval(mean: float | None, low: float | None, high: float | None, unit: str) -> str:
-    if mean is None:
-        return quantities.NO_VALUE
-    text = quantities.quantity(mean, unit)
-    if low is None or high is None:
-        return text
-    return f"{text} [{', '.join(quantities.quantity(edge, unit) for edge in (low, high))}]"
-
-
-def _change(each: TrackedKernel, unit: str) -> tuple[str, str]:
+def _change(each: TrackedKernel, digits: Callable[[float], str]) -> tuple[str, str]:
     if each.change is None:
         return "", ""
     change = each.change.of_family
-    return _interval(change.mean, change.low, change.high, unit), each.change.short_label
+    return with_interval(change, digits), each.change.short_label
 
 
 def _document(made: Track) -> dict[str, object]:

@@ -32,7 +32,6 @@ from results.store.store import Store
 EQUAL_RUNS = 3
 
 _QUEUES: Mapping[str, dict[str, str | float]] = {
-    "ared": {},
     "red": {"min": "20p", "max": "60p", "probability": "10%", "weight": 0.002},
 }
 """What a kind of queue needs beside its limit."""
