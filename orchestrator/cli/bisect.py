@@ -16,6 +16,7 @@ from orchestrator.cli.render import terminal
 from orchestrator.cli.render.run_events import RunEvents
 from results.contract.base import SCHEMA
 from results.wording import quantities
+from results.wording.intervals import with_interval
 
 if TYPE_CHECKING:
     from orchestrator.application.kernels.bisect import BisectResult
@@ -119,8 +120,8 @@ def _show(step: BisectStep) -> None:
 def _measured(one: ExpectationResult) -> str:
     if one.mean is None:
         return f"{one.metric}: no value"
-    edges = "" if one.low is None else f" [{one.low:.6g}, {one.high:.6g}]"
-    return f"{one.metric} {one.mean:.6g}{edges} of {quantities.plural(one.n, 'run')}"
+    mean = with_interval(one, "{:.6g}".format)
+    return f"{one.metric} {mean} of {quantities.plural(one.n, 'run')}"
 
 
 def _print(found: BisectResult) -> None:

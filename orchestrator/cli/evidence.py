@@ -11,12 +11,10 @@ from orchestrator.application.executor import LOCAL, choose
 from orchestrator.application.making_runs import RunSettings
 from orchestrator.application.stored.evidence import MAIL, EvidenceRequest, evidence
 from orchestrator.cli.options import completion, shared
-from orchestrator.cli.options.trace_window import limit_bytes, window_ns
+from orchestrator.cli.options.trace_window import limit_bytes, limited, window_ns
 from orchestrator.cli.render import terminal
 from orchestrator.cli.render.run_events import RunEvents
 from orchestrator.errors import UsageError
-from orchestrator.protocol.reports.trace_records import DEFAULT_LIMIT_BYTES
-from results.wording import quantities
 
 MOST_RUNS = 2
 
@@ -39,13 +37,7 @@ MOST_RUNS = 2
     metavar="FROM..TO",
     help="The part of the run whose packets are kept, such as 0s..3s; by default all of it.",
 )
-@click.option(
-    "--limit",
-    metavar="SIZE",
-    default=quantities.size(DEFAULT_LIMIT_BYTES).replace(" ", ""),
-    show_default=True,
-    help="Size of the packets and ACKs in the guest's memory.",
-)
+@limited("Size of the packets and ACKs in the guest's memory.")
 @click.option("--force", is_flag=True, help="Replace the files of an earlier evidence there.")
 @shared.database
 @click.option("--unconfined", is_flag=True, help="Run the guest without its sandbox.")

@@ -12,13 +12,12 @@ from orchestrator.application.executor import LOCAL, choose
 from orchestrator.application.making_runs import RunSettings
 from orchestrator.application.zoom import ZoomRequest, require_kinds, zoom
 from orchestrator.cli.options import completion, shared
-from orchestrator.cli.options.trace_window import limit_bytes, window_ns
+from orchestrator.cli.options.trace_window import limit_bytes, limited, window_ns
 from orchestrator.cli.render import terminal
 from orchestrator.cli.render.run_events import RunEvents
 from orchestrator.errors import UsageError
 from orchestrator.protocol.reports.trace_records import (
     CLOSEST,
-    DEFAULT_LIMIT_BYTES,
     SNAP_BYTES,
     WANTED,
 )
@@ -70,13 +69,7 @@ _ROWS = {
     show_default=True,
     help=f"What is traced, of {listed(WANTED)}.",
 )
-@click.option(
-    "--limit",
-    metavar="SIZE",
-    default=quantities.size(DEFAULT_LIMIT_BYTES).replace(" ", ""),
-    show_default=True,
-    help="Size of the trace in the guest's memory, before flows and links are selected.",
-)
+@limited("Size of the trace in the guest's memory, before flows and links are selected.")
 @click.option(
     "--snap",
     metavar="SIZE",

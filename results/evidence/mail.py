@@ -5,13 +5,16 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from orchestrator import plaintext
 from results.comparison.variants import VariantComparison
+from results.experiment.model import HasInterval
 from results.metrics import METRICS
 from results.records.model import WHOLE
 from results.store.stored import StoredRun
 from results.wording import quantities
+from results.wording.intervals import with_interval
 
 LETTERS = "AB"
 _METRICS = (
@@ -130,11 +133,10 @@ def _differences(comparison: VariantComparison) -> Iterator[str]:
         yield f"  {plaintext.one_line(metric.subject)}, {metric.metric}:"
         for letter, mean in zip(LETTERS, metric.means, strict=False):
             if mean is not None:
-                yield f"    {letter}      {_interval(mean.mean, mean.low, mean.high, metric.unit)}"
+                yield f"    {letter}      {_interval(mean, metric.unit)}"
         for difference in metric.differences[1:]:
             if difference is not None:
-                low, high = difference.low, difference.high
-                text = _interval(difference.mean, low, high, metric.unit)
+                text = _interval(difference, metric.unit)
                 yield f"    B - A  {text}, {difference.method}"
 
 
@@ -145,13 +147,11 @@ def _mean(value: float, unit: str) -> str:
     return quantities.quantity(value, unit)
 
 
-def _interval(mean: float | None, low: float | None, high: float | None, unit: str) -> str:
-    if mean is None:
+def _interval(each: HasInterval, unit: str) -> str:
+    if each.mean is None:
         return quantities.NO_VALUE
-    if low is None or high is None:
-        return f"{_mean(mean, unit)} {quantities.unit(unit)} (no interval)"
-    edges = ", ".join(_mean(edge, unit) for edge in (low, high))
-    return f"{_mean(mean, unit)} [{edges}] {quantities.unit(unit)}".rstrip()
+    text = f"{with_interval(each, partial(_mean, unit=unit))} {quantities.unit(unit)}".rstrip()
+    return f"{text} (no interval)" if each.low is None else text
 
 
 def _quantity(value: object, unit: str) -> str:

@@ -1,12 +1,23 @@
-"""Times and windows of traces, as users write them."""
+"""Times, windows and limits of traces, as users write them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+
 from orchestrator.errors import UsageError
-from orchestrator.protocol.reports.trace_records import LEAST_LIMIT_BYTES, MOST_LIMIT_BYTES
+from orchestrator.protocol.reports.trace_records import (
+    DEFAULT_LIMIT_BYTES,
+    LEAST_LIMIT_BYTES,
+    MOST_LIMIT_BYTES,
+)
 from orchestrator.units import UnitError, parse_size, parse_time_ns
 from orchestrator.windows import parse_window_ns
 from results.wording import quantities
+
+Command = TypeVar("Command", bound=Callable[..., object])
 
 
 def moment_ns(option: str, text: str) -> int:
@@ -27,6 +38,17 @@ def window_ns(option: str, text: str) -> tuple[int, int]:
         return parse_window_ns(text)
     except UnitError as error:
         raise UsageError(f"{option} {text}: {error}") from None
+
+
+def limited(text: str) -> Callable[[Command], Command]:
+    """Return the option ``--limit``, a size, with this help."""
+    return click.option(
+        "--limit",
+        metavar="SIZE",
+        default=quantities.size(DEFAULT_LIMIT_BYTES).replace(" ", ""),
+        show_default=True,
+        help=text,
+    )
 
 
 def limit_bytes(text: str) -> int:
