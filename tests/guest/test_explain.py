@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -276,3 +277,27 @@ def test_a_moment_near_the_end_is_explained_as_far_as_the_run_goes(
     after = orchestrator("explain", run, "--at", "4.1s", "--db", str(store))
     assert after.exit_code == 2
     assert "--at 4.1s: the run goes from 0s to 4s" in after.stderr
+
+
+def test_of_two_traces_the_one_that_knows_the_packets_in_the_queue_is_read(
+    tmp_path: Path,
+) -> None:
+    file, db = tmp_path / "full.yaml", tmp_path / "runs.db"
+    other = "  - {name: other, group: a, congestion: reno, traffic: {kind: bulk}}\n"
+    file.write_text(CAUSES["full queue"].text + other)
+    ended = orchestrator("run", str(file), "--db", str(db))
+    assert ended.exit_code == 0, ended.stderr
+    window = ("--window", "0s..4s")
+
+    def told(*words: str) -> str:
+        ended = orchestrator("explain", "last", *words, "--db", str(db))
+        assert ended.exit_code == 0, ended.stderr
+        return ended.stdout
+
+    of_whom = re.compile(r"was full \(20 packets, \d+ of them of (mine|other)\)")
+    for words in ((), window):
+        assert "was full (20 packets);" in told(*words)
+    closer = orchestrator("zoom", "last", *window, "--trace", "tcp,acks,queue", "--db", str(db))
+    assert closer.exit_code == 0, closer.stderr
+    for words in ((), window):
+        assert of_whom.search(told(*words))

@@ -17,7 +17,7 @@ from orchestrator.units import listed_in_ranges
 from orchestrator.windows import seconds_text
 from results.store.store import Store
 from results.traces.causes import what_happened
-from results.traces.choice import TraceNeed, showing
+from results.traces.choice import TraceNeed, Window, showing
 from results.traces.comparing import difference
 from results.traces.stories.costs import costliest
 from results.traces.stories.time_limits import time_limits
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from results.store.stored import StoredRun
 
 SENDERS, QUEUES = ("tcp", "acks"), ("queue", "drops")
-"""What a trace must have, and one of which, so that causes can be found."""
+"""What a trace must have, and one of which, the most telling first, so that causes can be found."""
 WHOLE_RUN_LIMIT_BYTES = 512 * 2**20
 
 COSTLIEST = 5
@@ -151,7 +151,7 @@ def _explain(
         if request.at_ns is not None:
             asked = _around(request.at_ns, end_ns)
         window = asked or (0, end_ns)
-        head = showing(store.traces(stored.id), TraceNeed(SENDERS, QUEUES, window))
+        head = _telling(store.traces(stored.id), window)
     if head is None:
         capture = Capture(*window, frozenset((*SENDERS, "queue")))
         if asked is None:
@@ -161,6 +161,14 @@ def _explain(
         window = window[0], min(window[1], most_ns)
     with Store.open_read_only(settings.db) as store:
         return _explained(store.load(stored.id), head, window, flows, asked is None)
+
+
+def _telling(heads: Sequence[TraceHead], window: Window) -> TraceHead | None:
+    """Return the trace that tells most of a window: one of drops knows no packet in the queue."""
+    for queue in QUEUES:
+        if (head := showing(heads, TraceNeed((*SENDERS, queue), window_ns=window))) is not None:
+            return head
+    return None
 
 
 def _around(at_ns: int, end_ns: int) -> tuple[int, int]:
