@@ -25,11 +25,13 @@ _LONGEST_FIRST = (
     "tests/guest/test_lab.py", "tests/guest/test_local.py", "tests/kmods/", "kmods/tests/",
     "tests/guest/test_traffic.py", "tests/guest/test_losses.py", "tests/guest/test_own_module.py",
     "tests/guest/test_closed_forms.py", "tests/guest/test_events.py",
+    "tests/unit/test_package.py", "tests/unit/results/store/test_soundness.py",
+    "tests/unit/application/report/", "tests/unit/backends/", "tests/unit/results/store/",
 )  # fmt: skip
 """Files that take long, in the order in which they are started."""
 _LAST = "tests/guest/test_scenarios.py"
 """Many short tests that share nothing: whichever worker is free takes the next."""
-_APART = (_LAST, "tests/kmods/test_kmods.py")
+_APART = (_LAST, "tests/kmods/test_kmods.py", "tests/unit/scenario/test_shipped.py")
 """Files whose tests share nothing and go to different workers; those of others stay together."""
 
 

@@ -81,6 +81,19 @@ def command_of(unit: str, **more: object) -> list[str]:
     return [str(Path(sys.executable).with_name("dask")), *words[1:]]
 
 
+def _wait_for(port: int) -> None:
+    """Wait until a scheduler listens there: on a busy machine its start takes most of a minute."""
+    end_s = time.monotonic() + 300
+    while True:
+        try:
+            socket.create_connection(("127.0.0.1", port)).close()
+        except ConnectionRefusedError:
+            assert time.monotonic() < end_s, "the scheduler does not listen"
+            time.sleep(0.1)
+        else:
+            return
+
+
 class Started:
     """A scheduler and a worker, with the keys of the host ``host``."""
 
@@ -102,6 +115,7 @@ class Started:
                     command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=PROJECT
                 )
             )
+        _wait_for(port)
 
     def address(self, folder: Path | None = None) -> ClusterAddress:
         keys = folder or self.keys
