@@ -84,7 +84,7 @@ def _outcome(made: ScenarioOutcome) -> contract.Outcome:
         runs=[run_document.whole(run) for run in made.runs],
     )
     if made.expectations is not None:
-        outcome.expectations = [_expectation(result) for result in made.expectations]
+        outcome.expectations = [expectation(result) for result in made.expectations]
     if made.crate is not None:
         outcome.crate = _crate(made.crate)
     if made.file is not None:
@@ -92,7 +92,8 @@ def _outcome(made: ScenarioOutcome) -> contract.Outcome:
     return outcome
 
 
-def _expectation(result: ExpectationResult) -> contract.Expectation:
+def expectation(result: ExpectationResult) -> contract.Expectation:
+    """Return what an expectation finds as the JSON contract has it."""
     return contract.Expectation.model_construct(
         expectation=result.expectation,
         metric=result.metric,

@@ -14,7 +14,6 @@ from orchestrator.application.making_runs import RunSettings
 from orchestrator.cli.options import shared
 from orchestrator.cli.render import terminal
 from orchestrator.cli.render.run_events import RunEvents
-from results.contract.base import SCHEMA
 from results.wording import quantities
 from results.wording.intervals import with_interval
 
@@ -102,7 +101,7 @@ def command(
     with RunEvents(quiet) as listener:
         found = bisect(request, settings, listener, lambda step: None if as_json else _show(step))
     if as_json:
-        terminal.print_json(_document(found))
+        terminal.print_json(found.document())
     else:
         _print(found)
     return 0 if found.first_bad else NOT_DECIDED
@@ -142,33 +141,3 @@ def _print(found: BisectResult) -> None:
         terminal.line("")
         terminal.line(f"{shared.program()} diff {good} {bad}    where its two sides part")
         terminal.line(f"{shared.program()} evidence {good} {bad} -o evidence")
-
-
-def _document(found: BisectResult) -> dict[str, object]:
-    return {
-        "schema": SCHEMA,
-        "first_bad": found.first_bad,
-        "author": found.author,
-        "subject": found.subject,
-        "suspects": list(found.suspects),
-        "good_run": found.sides[0] if found.sides else None,
-        "bad_run": found.sides[1] if found.sides else None,
-        "steps": [
-            {
-                "commit": step.commit,
-                "subject": step.subject,
-                "verdict": step.verdict,
-                "suspects": step.suspects,
-                "runs": list(step.runs),
-                "reason": step.reason,
-                "wall_s": round(step.wall_s, 1),
-                "results": [
-                    {"expectation": one.expectation, "metric": one.metric, "flow": one.flow,
-                     "variant": dict(one.variant), "mean": one.mean, "low": one.low,
-                     "high": one.high, "n": one.n, "met": one.met}
-                    for one in step.results
-                ],
-            }
-            for step in found.steps
-        ],
-    }  # fmt: skip

@@ -19,9 +19,8 @@ from orchestrator.cli.render.guest_build import ensure_kernel, progress_on
 from orchestrator.cli.render.run_progress import LiveProgress
 from orchestrator.cli.render.status_line import StatusLine
 from orchestrator.errors import MachineError, RunError, UsageError
-from orchestrator.execution import kernel_check
+from orchestrator.execution import kernel_check, kernel_document
 from orchestrator.execution.kernel_check import KernelCheck
-from results.contract.base import SCHEMA
 
 
 @click.group()
@@ -90,7 +89,7 @@ def info(kernel: KernelChoice, as_json: bool) -> None:
         words = ["orchestrator", "guest", "build", *([] if kernel == DEFAULT else [kernel.text])]
         raise MachineError("the guest kernel is not built yet", shlex.join(words))
     if as_json:
-        terminal.print_json({"key": built.key, "linux": str(built.linux), **built.manifest})
+        terminal.print_json(kernel_document.document(built))
         return
     manifest = built.manifest
     for name, value in {
@@ -189,10 +188,7 @@ def list_kernels(as_json: bool) -> None:
     """List the guest kernels that are built, the newest first."""
     built = guest_build.built()
     if as_json:
-        kernels = [
-            {"key": kernel.key, "linux": str(kernel.linux), **kernel.manifest} for kernel in built
-        ]
-        terminal.print_json({"schema": SCHEMA, "kernels": kernels})
+        terminal.print_json(kernel_document.list_document(built))
         return
     default = guest_build.find()
     rows = [

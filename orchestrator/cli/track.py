@@ -19,8 +19,6 @@ from orchestrator.cli.options import execution, shared
 from orchestrator.cli.render import terminal
 from orchestrator.cli.render.run_events import RunEvents
 from orchestrator.errors import UsageError
-from results.contract.base import SCHEMA
-from results.metrics import METRICS
 from results.wording import quantities
 from results.wording.intervals import with_interval
 
@@ -113,18 +111,14 @@ def command(
     if output is not None:
         made.drawing.write(output)
     if as_json:
-        terminal.print_json(_document(made))
+        terminal.print_json(made.document())
     else:
         _print(made)
     return made.ended.status
 
 
-def _unit(made: Track) -> str:
-    return METRICS[made.metric, "run" if made.flow is None else "flow"].unit
-
-
 def _print(made: Track) -> None:
-    unit = _unit(made)
+    unit = made.unit
     digits = partial(quantities.quantity, stored=unit)
     rows = []
     for each in made.kernels:
@@ -155,31 +149,3 @@ def _change(each: TrackedKernel, digits: Callable[[float], str]) -> tuple[str, s
         return "", ""
     change = each.change.of_family
     return with_interval(change, digits), each.change.short_label
-
-
-def _document(made: Track) -> dict[str, object]:
-    return {
-        "schema": SCHEMA,
-        "experiment": made.experiment,
-        "metric": made.metric,
-        "flow": made.flow,
-        "unit": _unit(made),
-        "kernels": [
-            {
-                "kernel": each.kernel,
-                "variant": dict(each.variant),
-                "n": each.value.n,
-                "mean": each.value.mean,
-                "low": each.value.low,
-                "high": each.value.high,
-                "change": None if each.change is None else {
-                    "mean": each.change.mean,
-                    "low": each.change.low_family,
-                    "high": each.change.high_family,
-                    "method": each.change.method,
-                    "known": bool(each.change.sign),
-                },
-            }
-            for each in made.kernels
-        ],
-    }  # fmt: skip

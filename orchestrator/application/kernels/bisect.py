@@ -7,16 +7,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from guest import bisection, build, git_source
 from guest.bisection import Verdict
 from guest.choice import KernelChoice
+from orchestrator.application import outcomes
 from orchestrator.application.events import Listener, Preparing
 from orchestrator.application.making_runs import RunSettings, make_runs
 from orchestrator.errors import KernelBuildError, MachineError, UsageError
 from orchestrator.planning.plan import plan
 from orchestrator.scenario.loader import load, load_values
+from results.contract import kernels as contract
+from results.contract.base import SCHEMA
 from results.experiment.expectations import ExpectationResult, evaluate
 from results.experiment.experiments import of_runs
 from results.store.store import Store
@@ -91,6 +94,32 @@ class BisectResult:
     subject: str
     suspects: Sequence[str]
     sides: tuple[str, str] | None
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON contract of ``bisect``."""
+        return contract.Bisection.model_construct(
+            schema_=SCHEMA,
+            first_bad=self.first_bad,
+            author=self.author,
+            subject=self.subject,
+            suspects=list(self.suspects),
+            good_run=self.sides[0] if self.sides else None,
+            bad_run=self.sides[1] if self.sides else None,
+            steps=[_step(step) for step in self.steps],
+        ).document()
+
+
+def _step(step: BisectStep) -> contract.BisectStep:
+    return contract.BisectStep.model_construct(
+        commit=step.commit,
+        subject=step.subject,
+        verdict=step.verdict,
+        suspects=step.suspects,
+        runs=list(step.runs),
+        reason=step.reason,
+        wall_s=round(step.wall_s, 1),
+        results=[outcomes.expectation(one) for one in step.results],
+    )
 
 
 def bisect(

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from orchestrator.application import experiments
 from orchestrator.application.events import Listener, notices
@@ -18,6 +18,8 @@ from orchestrator.errors import UsageError
 from orchestrator.scenario import load
 from orchestrator.suggestions import suggest
 from orchestrator.units import listed
+from results.contract import kernels as contract
+from results.contract.base import SCHEMA
 from results.experiment.observations import ValueSelection
 from results.experiment.summary import summarise
 from results.matrix.axes import shown
@@ -81,6 +83,44 @@ class Track:
     def changes(self) -> list[TrackedKernel]:
         """The kernels on which the metric is not what it was on the one before."""
         return [each for each in self.kernels if each.change is not None and each.change.sign]
+
+    @property
+    def unit(self) -> str:
+        """The unit of the metric."""
+        return METRICS[self.metric, "run" if self.flow is None else "flow"].unit
+
+    def document(self) -> dict[str, Any]:
+        """Return the JSON contract of ``track``."""
+        return contract.KernelTrack.model_construct(
+            schema_=SCHEMA,
+            experiment=self.experiment,
+            metric=self.metric,
+            flow=self.flow,
+            unit=self.unit,
+            kernels=[_kernel(each) for each in self.kernels],
+        ).document()
+
+
+def _kernel(each: TrackedKernel) -> contract.TrackedKernel:
+    return contract.TrackedKernel.model_construct(
+        kernel=each.kernel,
+        variant=dict(each.variant),
+        n=each.value.n,
+        mean=each.value.mean,
+        low=each.value.low,
+        high=each.value.high,
+        change=None if each.change is None else _change(each.change),
+    )
+
+
+def _change(change: Comparison) -> contract.KernelChange:
+    return contract.KernelChange.model_construct(
+        mean=change.mean,
+        low=change.low_family,
+        high=change.high_family,
+        method=change.method,
+        known=bool(change.sign),
+    )
 
 
 def track(request: TrackRequest, settings: RunSettings, listener: Listener) -> Track:

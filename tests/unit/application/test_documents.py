@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from guest.build import GuestKernel
 from orchestrator.application.crate_runs import CrateComparison, CrateRunCompared
+from orchestrator.application.kernels.bisect import BisectResult, BisectStep
+from orchestrator.application.kernels.track import Track, TrackedKernel
 from orchestrator.application.outcomes import ScenarioOutcome, SuiteResult
 from orchestrator.application.stored.explanation import Explanation, FlowComparison, FlowStory
 from orchestrator.application.stored.judge import JudgedAgain, NotJudged
 from orchestrator.application.stored.merge import MergedStores
 from orchestrator.application.zoom import ZoomResult
 from orchestrator.backends.contract import Examination, Finding
-from orchestrator.execution import module_check
+from orchestrator.cli.render import terminal
+from orchestrator.execution import kernel_check, kernel_document, module_check
 from orchestrator.execution.doctor import Diagnosis
 from orchestrator.execution.judging import CheckChange, Rejudgement
 from orchestrator.execution.module_check import CaseResult, ModuleCheckResult, ModuleFlowResult
@@ -32,10 +38,11 @@ from orchestrator.reproduction.claim_plan import PlannedExperiment
 from orchestrator.scenario import load
 from orchestrator.scenario.variants.matrix import VariantCounts
 from results.claims import contract as claims
-from results.contract import housekeeping, modules, outcomes, plans, runs, traces
+from results.contract import housekeeping, kernels, modules, outcomes, plans, runs, traces
 from results.contract.base import ResponseModel
 from results.documents import integrity_document
 from results.experiment.expectations import ExpectationResult
+from results.experiment.model import Comparison, MetricSummary
 from results.store.parts.integrity import Damage, Integrity, RunState
 from results.store.parts.judgements import Judgement
 from results.store.parts.traces import TraceHead
@@ -164,6 +171,57 @@ def _merge() -> dict[str, Any]:
     return MergedStores([source, MergedSource(Path("b.db"))]).document()
 
 
+def _bisection() -> dict[str, Any]:
+    bad = [_expectation("1 of 1 runs are not: 2")]
+    steps = [
+        BisectStep("c0ffee", "old", "good", 2, ["1"], [_expectation(None)], "", 61.26),
+        BisectStep("c1", "half", "skip", 2, [], [], "it does not build", 2),
+        BisectStep("c2", "new", "bad", 1, ["2"], bad, "1 of 1 runs are not: 2", 9.0),
+    ]
+    return BisectResult(steps, "c2", "a", "new", ["c2"], ("1", "2")).document()
+
+
+def _track() -> dict[str, Any]:
+    change = Comparison(
+        {}, "kernel", "a", "6.1", "6.12", "goodput_bps", -1e6, -2e6, -5e5, 0.01, 0.02, 1.5,
+        "paired", 5, 5, 5, -3e6, -1e5, 0.02, 2, "lower",
+    )  # fmt: skip
+    values = [
+        MetricSummary(mean, 4e6, math.inf, None, 5, "student", 5, 5, 5, None) for mean in (6e6, 5e6)
+    ]
+    found = [
+        TrackedKernel("6.1", {"limit": "20p"}, values[0], None),
+        TrackedKernel("6.12", {"limit": "20p"}, values[1], change),
+    ]
+    drawing: Any = None
+    ended = SuiteResult([], [], 0)
+    return Track("goodput_bps", "a", "a@1234", found, drawing, ended).document()
+
+
+def _kernels() -> dict[str, Any]:
+    manifest = {
+        "release": "6.12.7", "linux_sha256": "a", "modules_sha256": {"tcp_one": "b"},
+        "source": "linux-source-6.12", "patches": {"0001-hz": "6.12", "0002-fast": None},
+        "build_s": 161.2, "compiler": "gcc 12.2.0", "inputs": {"source": None, "recipe": 1},
+    }  # fmt: skip
+    early = {name: value for name, value in manifest.items() if name != "patches"}
+    built = [
+        GuestKernel(key, Path("/k/linux"), Path("/k/modules"), "6.12.7", content)
+        for key, content in (("1", manifest), ("0", early))
+    ]
+    return kernel_document.list_document(built)
+
+
+def _kernel_check() -> dict[str, Any]:
+    tried = [
+        kernel_check.Tried("queue", "red"),
+        kernel_check.Tried("queue", "pie", "unfaithful"),
+        kernel_check.Tried("queue", "dualpi2", "kernels from 6.17 on do", is_absent=True),
+    ]
+    checked = "2026-01-01T00:00:00+00:00"
+    return kernel_check.KernelCheck("6.12.7", "1", checked, tried, ["has no x"]).document()
+
+
 DOCUMENTS: dict[str, tuple[type[ResponseModel], Callable[[], dict[str, Any]]]] = {
     "plan": (plans.Plan, _plan),
     "outcome": (outcomes.Outcome, ScenarioOutcome.of(RUNS, 0).document),
@@ -174,6 +232,10 @@ DOCUMENTS: dict[str, tuple[type[ResponseModel], Callable[[], dict[str, Any]]]] =
     "explanation": (traces.Explanation, _explanation),
     "modules": (modules.CheckedModules, _modules),
     "reproduction-plan": (claims.ReproductionPlan, _reproduction_plan),
+    "bisection": (kernels.Bisection, _bisection),
+    "track": (kernels.KernelTrack, _track),
+    "kernels": (kernels.BuiltKernels, _kernels),
+    "kernel-check": (kernels.CheckedKernel, _kernel_check),
     "diagnosis": (housekeeping.Diagnosis, _diagnosis),
     "integrity": (housekeeping.StoreIntegrity, _integrity),
     "merge": (housekeeping.Merge, _merge),
@@ -193,6 +255,17 @@ def test_plans_of_tutorials_are_as_the_model_says(file: str) -> None:
     planned = plan(load(SCENARIOS / "tutorial" / f"{file}.yaml")).describe()
     document = json.loads(json.dumps(plan_document.document(planned), allow_nan=False))
     assert contract.faults(plans.Plan, document) == []
+
+
+def test_commands_print_documents_and_make_none() -> None:
+    printed: dict[str, set[str]] = {}
+    for file in sorted(Path(terminal.__file__).parents[1].rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "terminal.print_json":
+                (made,) = node.args
+                called = ast.unparse(made.func if isinstance(made, ast.Call) else made)
+                printed.setdefault(called.rpartition(".")[2], set()).add(file.stem)
+    assert set(printed) == {"document", "list_document", "json_schema"}, printed
 
 
 def test_what_is_no_key_or_no_value_of_a_model_is_found() -> None:

@@ -26,6 +26,9 @@ from guest.choice import (
     parts_of,
 )
 from orchestrator.errors import MachineError
+from orchestrator.execution import kernel_document
+from results.contract.kernels import BuiltKernel
+from tests.support import contract
 
 FAKE_MAKE = r"""#!/bin/bash
 set -e
@@ -479,6 +482,10 @@ def test_a_choice_changes_its_source_before_our_patches(machine: Path, tree: Pat
     assert re.fullmatch(r"6\.12\.7-t[0-9a-f]{8}-[0-9a-f]{8}", release)
     assert build.ensure(choice=plain).release == "-".join(release.split("-")[:2])
     assert configured.manifest["options"] == {"OTHER": "n", "NEW": "5"}
+    for each in (kernel, taken_out, configured):
+        place = {"key": each.key, "linux": str(each.linux)}
+        assert kernel_document.document(each) == {**place, **each.manifest}
+        assert contract.faults(BuiltKernel, kernel_document.document(each)) == []
 
 
 @pytest.mark.slow
