@@ -39,17 +39,25 @@ def write(run: StoredRun, paths: Sequence[Path], choice: TraceChoice) -> None:
     frames = seen_frames(run, head)
     places = chosen_places(frames, choice.place, run.id)
     with paths[0].open("xb") as file:
-        file.writelines(_blocks(run, frames, places))
+        file.writelines(_blocks(run, frames, places, _made_by(run, frames, choice)))
 
 
-def _blocks(run: StoredRun, frames: SeenFrames, places: Sequence[int]) -> Iterator[bytes]:
+def _made_by(run: StoredRun, frames: SeenFrames, choice: TraceChoice) -> str:
+    """Return which run and trace the frames are of, in the words of the file's comment."""
+    if choice.of_run is None:
+        return f"run {run.id}, digest {run.row.digest}, trace {frames.head.number}"
+    return f"run {choice.of_run}, digest {run.row.digest}, made again with a trace"
+
+
+def _blocks(
+    run: StoredRun, frames: SeenFrames, places: Sequence[int], made_by: str
+) -> Iterator[bytes]:
     """Yield the blocks of a file with an interface for each of these places."""
     capture = frames.head.capture
     start, end = (format_time(at / _NS_PER_S) for at in (capture.from_ns, capture.to_ns))
     yield pcapng_blocks.section(
         f"orchestrator {__version__}",
-        f"run {run.id}, digest {run.row.digest}, trace {frames.head.number} of {start}..{end}; "
-        "times are since the start of traffic",
+        f"{made_by} of {start}..{end}; times are since the start of traffic",
     )
     captured = captured_hosts(run, frames.head)
     by = {host: clock.text for clock in host_clocks(run, captured) for host in clock.hosts}

@@ -18,11 +18,13 @@ from results.store.stored import StoredRun
 class TraceChoice:
     """A trace of a run, by default the newest one with what is needed, and a place in it.
 
-    The place is one that saw frames, or a host.
+    The place is one that saw frames, or a host. ``of_run`` is the id that a file names where the
+    run was made again in a store that is not kept: that of the stored run, whose digest is equal.
     """
 
     number: int | None = None
     place: str | None = None
+    of_run: str | None = None
 
 
 Window = tuple[int, int]

@@ -57,6 +57,7 @@ def written(kernel: GuestKernel, tmp_path_factory: pytest.TempPathFactory) -> Pa
         assert not any(store.traces(run_id) for run_id in ids)
     again = orchestrator("evidence", *ids, "-o", str(folder / "shown"), "--db", db, "--quiet")
     assert again.exit_code == 2
+    (folder / "ids").write_text(" ".join(ids))
     return folder / "shown"
 
 
@@ -87,6 +88,19 @@ def test_counters_add_up_to_those_of_the_run(written: Path) -> None:
     assert text.count("#kernel") == round(4 / PERIOD_S)
     sent = sum(map(int, re.findall(r"^TcpOutSegs +(\d+)", text, re.MULTILINE)))
     assert 1000 < sent < 5000
+
+
+def test_packets_name_the_stored_run(written: Path) -> None:
+    stored = (written.parent / "ids").read_text().split()
+    mail = (written / "mail.txt").read_text()
+    for side, run_id in zip("AB", stored, strict=True):
+        assert re.search(rf"^  {side}: .*, run {run_id}$", mail, re.MULTILINE)
+        for host in ("a_src0", "b_src0"):
+            packets = (written / side / f"packets-{host}.pcapng").read_bytes()
+            named = re.findall(rb"run (\S+), digest ([0-9a-f]{64}), made again with a", packets)
+            ((name, digest),) = named
+            assert name.decode() == run_id
+            assert f"  {side}: digest {digest.decode()}\n" in mail
 
 
 def test_what_the_run_was_made_with_is_there(written: Path) -> None:

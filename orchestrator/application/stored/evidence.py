@@ -172,7 +172,7 @@ def _write(
         for letter, (stored, run_id) in zip(LETTERS, made.items(), strict=False)
     ]
     for side in sides:
-        _write_run(folder / side.folder, side.run)
+        _write_run(folder / side.folder, side.run, side.stored)
         flows = [flow.name for flow in side.run.flows]
         keys = {"flow": flows[:MOST_LINES]} if len(flows) > MOST_LINES else {}
         figure = figure_of("time", "svg", keys)
@@ -184,7 +184,8 @@ def _write(
     (folder / MAIL).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 
-def _write_run(folder: Path, run: StoredRun) -> None:
+def _write_run(folder: Path, run: StoredRun, stored: str) -> None:
+    """Write the files of a run as it was made again; ``stored`` is the id of the stored one."""
     folder.mkdir(exist_ok=True)
     (folder / "scenario.yaml").write_text(run.head.scenario_text, encoding="utf-8")
     for place, content in run.files.items():
@@ -212,7 +213,7 @@ def _write_run(folder: Path, run: StoredRun) -> None:
         (folder / _named("ss", name, "txt")).write_text("".join(blocks), encoding="utf-8")
         _write_lines(folder / _named("nstat", name, "txt"), texts.counters(run, host, _PERIOD_NS))
         packets = folder / _named("packets", name, "pcapng")
-        export(run, "pcapng", packets, choice=TraceChoice(head.number, host))
+        export(run, "pcapng", packets, choice=TraceChoice(head.number, host, stored))
 
 
 def _named(what: str, host: str, ending: str) -> str:

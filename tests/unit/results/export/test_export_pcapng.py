@@ -251,6 +251,19 @@ def test_equal_traces_give_equal_files(store: Store, tmp_path: Path) -> None:
     assert first.read_bytes() == again.read_bytes()
 
 
+def test_a_run_that_was_made_again_elsewhere_has_the_name_of_the_stored_one(
+    store: Store, tmp_path: Path
+) -> None:
+    run = run_with(store, trace(DROPS, to_ns=10**9))
+    choice = TraceChoice(place="s", of_run="20260101-000000-abcd")
+    (path,) = export(run, "pcapng", tmp_path / "again", choice=choice)
+    assert read(path).section[1].decode() == (
+        "run 20260101-000000-abcd, digest d1, made again with a trace of 0s..1s; "
+        "times are since the start of traffic"
+    )
+    assert run.id.encode() not in path.read_bytes()
+
+
 def test_the_newest_trace_with_frames_is_taken_unless_one_is_named(store: Store) -> None:
     run = run_with(
         store, trace([sent(1, 1)]), trace([sent(2, 2)]), trace([], kinds=("queue", "tcp"))
