@@ -46,7 +46,7 @@ def verdict(key: str) -> str:
     problems = found.get("problems")
     if not isinstance(problems, list) or not problems:
         return "good"
-    return f"{len(problems)} problems"
+    return "1 problem" if len(problems) == 1 else f"{len(problems)} problems"
 
 
 def _read(root: Path, path: Path) -> dict[str, Any] | None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from typing import Any
 
 import click
 
@@ -21,6 +19,7 @@ from orchestrator.cli.render.status_line import StatusLine
 from orchestrator.errors import MachineError, RunError, UsageError
 from orchestrator.execution import kernel_check, kernel_document
 from orchestrator.execution.kernel_check import KernelCheck
+from results.wording import kernels
 
 
 @click.group()
@@ -97,8 +96,8 @@ def info(kernel: KernelChoice, as_json: bool) -> None:
         "kernel": str(built.linux),
         "sha256": manifest["linux_sha256"],
         "source": manifest["source"],
-        "patches": _patches(manifest.get("patches", {})),
-        "changes": _changes(manifest),
+        "patches": kernels.patches(manifest.get("patches", {})),
+        "changes": kernels.changes(manifest),
         "compiler": manifest["compiler"],
         "built in": f"{manifest['build_s']:.0f} s",
         "modules": " ".join(sorted(manifest["modules_sha256"])),
@@ -106,25 +105,6 @@ def info(kernel: KernelChoice, as_json: bool) -> None:
     }.items():
         if value:
             terminal.line(f"{name:9} {value}")
-
-
-def _patches(applied: Mapping[str, str | None]) -> str:
-    """Return the numbers of patches by the series that they were made for, and those left out."""
-    by_series: dict[str | None, list[str]] = {}
-    for name, series in applied.items():
-        by_series.setdefault(series, []).append(name.partition("-")[0])
-    return ", ".join(
-        f"{' '.join(numbers)} {'left out' if series is None else f'of {series}'}"
-        for series, numbers in by_series.items()
-    )
-
-
-def _changes(manifest: Mapping[str, Any]) -> str:
-    """Return what the user changed in a kernel, in the words of its name."""
-    taken_out = "".join(f" -{name}" for name in manifest.get("taken_out", ()))
-    added = "".join(f" +{name}" for name in manifest.get("added", ()))
-    options = "".join(f" {name}={value}" for name, value in manifest.get("options", {}).items())
-    return f"{taken_out}{added}{options}".strip()
 
 
 @command.command()
@@ -193,8 +173,8 @@ def list_kernels(as_json: bool) -> None:
     default = guest_build.find()
     rows = [
         [kernel.release, kernel.key, "default" if kernel == default else "",
-         kept_checks.verdict(kernel.key), _patches(kernel.manifest.get("patches", {})),
-         " ".join([kernel.manifest["source"], _changes(kernel.manifest)]).strip()]
+         kept_checks.verdict(kernel.key), kernels.patches(kernel.manifest.get("patches", {})),
+         " ".join([kernel.manifest["source"], kernels.changes(kernel.manifest)]).strip()]
         for kernel in built
     ]  # fmt: skip
     headings = ["release", "key", "", "check", "patches", "source"]

@@ -12,6 +12,7 @@ from orchestrator.cli.render import run_text, terminal
 from results.documents import run_document
 from results.runs import result
 from results.store.store import Store
+from results.wording import kernels
 
 
 @click.command()
@@ -26,7 +27,7 @@ from results.store.store import Store
     },
 )
 def command(run: str, db: Path, form: Literal["json", "console", "log"] | None) -> None:
-    """Show a stored run, with all metrics and fidelity checks.
+    """Show a stored run, with its kernel, all metrics and fidelity checks.
 
     RUN is an id, a unique prefix of one, or "last".
 
@@ -39,8 +40,10 @@ def command(run: str, db: Path, form: Literal["json", "console", "log"] | None) 
             # Earlier versions stored the guest's output without escaping control characters.
             terminal.say(store.load(run).artefact(form), nl=False)
             return
-        shown = result.of_run(store.load(run))
+        stored = store.load(run)
+        shown = result.of_run(stored)
+        kernel = kernels.of_run(stored)
     if form == "json":
         terminal.print_json(run_document.document([shown]))
     else:
-        run_text.print_run(shown, terminal.console(), everything=True)
+        run_text.print_run(shown, terminal.console(), everything=True, kernel=kernel)

@@ -116,12 +116,16 @@ def _print_failure(run: RunResult, out: Console) -> None:
         _line(f"  {line}", out)
 
 
-def print_run(run: RunResult, out: Console, everything: bool = False) -> None:
+def print_run(
+    run: RunResult, out: Console, everything: bool = False, kernel: Iterable[str] = ()
+) -> None:
     """Print one run: flows, bottlenecks, the main metrics, and the checks that did not pass.
 
-    ``everything`` adds all other metrics and checks.
+    ``everything`` adds all other metrics and checks. ``kernel`` has lines about the run's kernel.
     """
     _line(headline(run.row), out)
+    for line in kernel:
+        _line(line, out)
     _remarks(run.remarks, out)
     if run.row.status != "ok":
         _print_failure(run, out)

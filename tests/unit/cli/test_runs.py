@@ -89,7 +89,9 @@ def test_runs_show_compare_and_export(fake: FakeRunner) -> None:
     assert refused.exit_code == 2
     assert f"is a run; its experiment is {labels[0]}" in refused.stderr
 
-    assert "base_rtt" in orchestrator("show", first).stdout
+    shown = orchestrator("show", first).stdout
+    assert "base_rtt" in shown
+    assert "kernel: Linux 6.12.7\nkernel check: not checked\n" in shown
     assert orchestrator("show", "last", "--console").stdout == "Linux booted\n"
     assert orchestrator("show", "last", "--log").stdout == "bed\n"
 

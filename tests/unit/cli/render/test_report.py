@@ -23,7 +23,8 @@ GOLDEN = Path(__file__).parent / "golden"
 
 def text_of(run: RunResult, everything: bool = False) -> str:
     out = io.StringIO()
-    run_text.print_run(run, terminal.console(out), everything)
+    kernel = ["kernel: Linux 6.12.7", "kernel check: good"] if everything else []
+    run_text.print_run(run, terminal.console(out), everything, kernel)
     return out.getvalue()
 
 
