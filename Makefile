@@ -40,7 +40,10 @@ SPREAD := --numprocesses=auto --maxprocesses=4
 IN_MEMORY := $(shell test -w /dev/shm && test "$$(df --output=avail -k /dev/shm | tail -1)" -gt 4000000 && echo env PYTEST_DEBUG_TEMPROOT=/dev/shm)
 UNITS := $(IN_MEMORY) $(BIN)/pytest $(SPREAD) --dist=worksteal \
 	-m 'not build and not long and not slow' tests/unit kmods/tests
-SLOW_UNITS := $(IN_MEMORY) $(BIN)/pytest $(SPREAD) --dist=worksteal --durations=10 -m '(slow or build) and not long' tests/unit kmods/tests
+# By file, because here the fixtures of a module cost more than what stealing single tests saves.
+SLOW_UNITS := $(IN_MEMORY) $(BIN)/pytest $(SPREAD) --dist=loadscope --no-loadscope-reorder --durations=15 -m '(slow or build) and not long' tests/unit
+# What the modules compute, in user space. It depends on these folders and the compiler alone.
+CORES := $(BIN)/python tools/passed_before.py cores kmods/core kmods/tests /usr/bin/gcc requirements-dev.lock -- $(IN_MEMORY) $(BIN)/pytest --durations=5 -m 'slow and not long' kmods/tests
 GUESTS := $(BIN)/pytest $(SPREAD) --dist=loadscope --no-loadscope-reorder --own-cpu --durations=15 \
 	-m '(guest or kmods) and not (real_time or lab_hosts or long)' tests/guest tests/kmods tests/web
 BROWSER := $(BIN)/pytest --durations=10 -m 'browser and not (guest or long)' tests/web
