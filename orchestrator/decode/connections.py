@@ -13,7 +13,13 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.kinds.traffic import Connections
-from orchestrator.recording.model import FIN_RECEIVED, TCP_DTYPE
+from orchestrator.recording.model import (
+    ECN_COUNTERS,
+    ECN_STATES,
+    FIN_RECEIVED,
+    NO_ECN_FIELD,
+    TCP_DTYPE,
+)
 
 Array = npt.NDArray[np.void]
 Times = npt.NDArray[np.int64]
@@ -40,7 +46,8 @@ COUNTERS = (
     "total_rto_recoveries",
     "total_rto_time_ms",
 )
-"""Fields of tcp_info that only grow; a flow's are the sums over its connections."""
+"""Fields of tcp_info that only grow; a flow's are the sums over its connections. Those of
+ECN_COUNTERS are treated alike where the kernel has them."""
 
 PRESENT = (
     "rqueue_bytes",
@@ -62,7 +69,11 @@ only when it has read something."""
 
 _ESTABLISHED, _CLOSE = 1, 7  # include/net/tcp_states.h
 _SUMS = np.dtype(
-    [("time_ns", "<i8"), ("cookie", "<u8"), *((name, "<i8") for name in (*COUNTERS, LARGEST))]
+    [
+        ("time_ns", "<i8"),
+        ("cookie", "<u8"),
+        *((name, "<i8") for name in (*COUNTERS, *ECN_COUNTERS, LARGEST)),
+    ]
 )
 _Key = tuple[int, int]
 
@@ -129,7 +140,7 @@ class ConnectionsDecoder:
 def _sums(rows: Array, cookies: npt.NDArray[np.uint64]) -> Array:
     out = np.zeros(len(rows), _SUMS)
     out["time_ns"], out["cookie"] = rows["time_ns"], cookies
-    for name in COUNTERS:
+    for name in (*COUNTERS, *ECN_COUNTERS):
         out[name] = rows[name]
     out[LARGEST] = _windows(rows)
     out["bytes_received"] -= rows["bytes_received"] > 0
@@ -154,6 +165,8 @@ def _series(end: _EndSamples, times_ns: Times, many: bool) -> Array:
     rows = rows[np.isin(rows["time_ns"], row_times_ns)]
     index = np.searchsorted(row_times_ns, rows["time_ns"])
     out = np.zeros(len(row_times_ns), TCP_DTYPE)
+    for name in (*ECN_COUNTERS, *ECN_STATES):
+        out[name] = NO_ECN_FIELD
     fin = np.isin(rows["state"], FIN_RECEIVED)
     shown_fin = np.zeros(len(row_times_ns), np.int64)
     if many:
@@ -172,7 +185,12 @@ def _series(end: _EndSamples, times_ns: Times, many: bool) -> Array:
         shown_fin[index] = fin
     out["time_ns"] = row_times_ns
     before = np.searchsorted(closed["time_ns"], row_times_ns, side="right")
-    for name in COUNTERS:
+    reported = [
+        name
+        for name in ECN_COUNTERS
+        if (rows[name] != NO_ECN_FIELD).any() or (closed[name] != NO_ECN_FIELD).any()
+    ]
+    for name in (*COUNTERS, *reported):
         total = np.concatenate([[0], np.cumsum(closed[name])])[before]
         values = rows[name].astype(np.int64)
         np.add.at(total, index, values - fin if name == "bytes_received" else values)

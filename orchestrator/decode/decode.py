@@ -28,6 +28,10 @@ from orchestrator.protocol.sampling_schedule import DIGEST_NS, MANY_NS
 from orchestrator.recording.model import (
     CONGESTION_SLOTS,
     DATAGRAM_DTYPE,
+    ECN_COUNTERS,
+    ECN_INFO_FIELDS,
+    ECN_STATES,
+    NO_ECN_FIELD,
     QUEUE_DTYPE,
     RECEIVER,
     SENDER,
@@ -96,6 +100,9 @@ _CONGESTION_KINDS: dict[int, tuple[np.dtype[np.void], tuple[tuple[str, str], ...
 }
 
 
+_INFO_FIELDS = (*TCP_INFO_FIELDS, *ECN_INFO_FIELDS)
+_ECN_BITS = ECN_INFO_FIELDS[-1][0]
+_OPTION_ECN = 8  # TCPI_OPT_ECN
 _SENDER_STATES = np.dtype([(name, f"<{form}") for name, form in SENDER_STATE_FIELDS])
 
 Layout = list[tuple[int, int, int]]
@@ -227,15 +234,20 @@ class TcpDecoder:
             endpoint[of_flows],
         )
         out = np.zeros(len(raw), TCP_DTYPE)
+        for name in (*ECN_COUNTERS, *ECN_STATES):
+            out[name] = NO_ECN_FIELD
         out["time_ns"], out["flow"], out["endpoint"] = time_ns, flow, endpoint
         queues = _view(raw, _QUEUES, np.dtype([("r", "<u4"), ("w", "<u4")]))
         out["rqueue_bytes"], out["wqueue_bytes"] = queues["r"], queues["w"]
         for kind, start, size in layout:
             if kind in (_INFO, _MEMORY):
-                fields = TCP_INFO_FIELDS if kind == _INFO else SKMEM_FIELDS
+                fields = _INFO_FIELDS if kind == _INFO else SKMEM_FIELDS
                 values = _view(raw, start, _prefix(fields, size))
                 for name in values.dtype.names or ():
-                    out[name] = values[name]
+                    if name == _ECN_BITS:
+                        _note_ecn_states(out, values[name])
+                    else:
+                        out[name] = values[name]
             elif kind == _NAME:
                 if size > _MOST_NAME_BYTES:
                     raise malformed(f"tcp.bin has a congestion control's name of {size} bytes")
@@ -344,6 +356,21 @@ def _prefix(names: tuple[tuple[str, str], ...], size: int) -> np.dtype[np.void]:
     return np.dtype(fitting)
 
 
+def _note_ecn_states(out: npt.NDArray[np.void], ecn_bits: npt.NDArray[np.uint32]) -> None:
+    """Take the bit fields of ECN from their word of tcp_info, into rows that have the options.
+
+    The first kernels with that word had two fields of 16 bits in it: what failed of Accurate ECN,
+    and which option was seen. Such a word is known by its high half, or by a mode of 0 of a
+    connection that negotiated ECN, and is left out.
+    """
+    negotiated: npt.NDArray[np.uint8] = out["options"] & _OPTION_ECN
+    known = (ecn_bits < 2**16) & ((negotiated == 0) | (ecn_bits & 3 != 0))
+    shift = 0
+    for name, bits in ECN_STATES.items():
+        out[name][known] = (ecn_bits[known] >> shift) & (2**bits - 1)
+        shift += bits
+
+
 def _view(
     raw: npt.NDArray[np.uint8], start: int, layout: np.dtype[np.void]
 ) -> npt.NDArray[np.void]:
@@ -381,7 +408,8 @@ def queue_samples(
     for number, of_queue in enumerate(statistics):
         for slot, statistic in enumerate(of_queue):
             last = first + len(statistic.words)
-            total = rows["further"][:, first:last].astype(np.int64).sum(axis=1)
+            values = rows["further"][:, first:last]
+            total = values.astype(np.int32 if statistic.signed else np.int64).sum(1, np.int64)
             out[f"statistic_{slot}"][:, number] = total
             first = last
     return out.reshape(-1)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.protocol.sampling_schedule import DIGEST_NS, MANY_NS
-from orchestrator.recording.model import RECEIVER, SENDER, STATISTIC_SLOTS, by_queue
+from orchestrator.recording.model import RECEIVER, SENDER, by_queue
 
 Rows = npt.NDArray[np.void]
 
@@ -41,8 +41,10 @@ QUEUE_COLUMNS = (
     "overlimits",
     "backlog_bytes",
     "backlog_packets",
-    *(f"statistic_{slot}" for slot in range(STATISTIC_SLOTS)),
+    *(f"statistic_{slot}" for slot in range(4)),
 )
+"""With the first four statistics of a kind only: runs had no others when digests began to cover
+them, and a digest stays what it was."""
 DATAGRAM_COLUMNS = (
     "time_ns",
     "sent_packets",

@@ -89,6 +89,21 @@ TCP = {
     "skmem_optmem_bytes": "memory of socket options",
     "skmem_backlog_bytes": "memory of packets that wait for the socket's lock",
     "skmem_drops": "packets that the socket dropped",
+    "received_ce_segments": "segments with CE received, ACKs too; this and the next nine are empty "
+    "before Linux 6.18",
+    "delivered_e1_bytes": "bytes of data that reached the peer with ECT(1), as its AccECN option "
+    "says (RFC 9768); the kernel keeps 32 bits of this and the next five",
+    "delivered_e0_bytes": "the same with ECT(0)",
+    "delivered_ce_bytes": "the same with CE",
+    "received_e1_bytes": "bytes of data received with ECT(1)",
+    "received_e0_bytes": "bytes of data received with ECT(0)",
+    "received_ce_bytes": "bytes of data received with CE",
+    "ecn_mode": "what was negotiated: 0 no ECN, 1 that of RFC 3168, 2 Accurate ECN, 3 not decided "
+    "yet; this and the next two are empty of flows with many connections",
+    "accecn_opt_seen": "the peer's AccECN option: 0 not seen, 1 seen empty, 2 seen with counters, "
+    "3 failed",
+    "accecn_fail_mode": "what failed of Accurate ECN: bit 0 sending and 1 receiving the ACE field, "
+    "2 sending and 3 receiving the option",
     **{
         f"congestion_{slot}": f"number {slot} of what the congestion control reports; the run's "
         "`congestion_fields` name it"

@@ -18,6 +18,12 @@ PROVENANCE = "counters"
 ECN_REACTIONS = "RunCounts:EcnReactions"
 """What our module run_counts has."""
 
+ECN_PACKETS = {
+    "ce": "IpExt:InCEPkts", "ect0": "IpExt:InECT0Pkts", "ect1": "IpExt:InECT1Pkts",
+    "not_ect": "IpExt:InNoECTPkts",
+}  # fmt: skip
+"""The counters of packets that came to a host, by their ECN field."""
+
 KEPT = frozenset({ECN_REACTIONS}) | frozenset(
     f"TcpExt:{name}"
     for name in (
@@ -27,7 +33,7 @@ KEPT = frozenset({ECN_REACTIONS}) | frozenset(
         "TCPHystartTrainDetect", "TCPHystartDelayDetect", "TCPLostRetransmit",
         "TCPRcvQDrop", "TCPOFODrop", "TCPBacklogDrop", "TCPZeroWindowDrop", "PAWSEstab",
     )
-)  # fmt: skip
+) | frozenset(ECN_PACKETS.values())  # fmt: skip
 """Counters whose names a run keeps although they did not grow: metrics tell 0 from not counted."""
 
 

@@ -87,6 +87,23 @@ TCP_INFO_FIELDS: tuple[tuple[str, str], ...] = (
     ("total_rto_time_ms", "u4"),
 )
 
+# What Linux 6.18 and later have behind these; Accurate ECN (RFC 9768) has the byte counters.
+ECN_INFO_FIELDS: tuple[tuple[str, str], ...] = (
+    ("received_ce_segments", "u4"),
+    ("delivered_e1_bytes", "u4"),
+    ("delivered_e0_bytes", "u4"),
+    ("delivered_ce_bytes", "u4"),
+    ("received_e1_bytes", "u4"),
+    ("received_e0_bytes", "u4"),
+    ("received_ce_bytes", "u4"),
+    ("ecn_bits", "u4"),  # those of ECN_STATES from bit 0 on, and 24 reserved ones
+)
+ECN_COUNTERS = tuple(name for name, _form in ECN_INFO_FIELDS[:-1])
+ECN_STATES = {"ecn_mode": 2, "accecn_opt_seen": 2, "accecn_fail_mode": 4}
+"""The bit fields of tcp_info about ECN, and the bits of each."""
+NO_ECN_FIELD = -1
+"""In a sample what a kernel does not report of ECN. Stored as NULL."""
+
 # INET_DIAG_SKMEMINFO (include/uapi/linux/sock_diag.h), bytes unless named otherwise.
 SKMEM_FIELDS: tuple[tuple[str, str], ...] = tuple(
     (name, "u4")
@@ -117,6 +134,8 @@ TCP_DTYPE = np.dtype(
      ("wqueue_bytes", "u4")]
     + list(TCP_INFO_FIELDS)
     + list(SKMEM_FIELDS)
+    + [(name, "i8") for name in ECN_COUNTERS]
+    + [(name, "i1") for name in ECN_STATES]
     + [(f"congestion_{slot}", "i8") for slot in range(CONGESTION_SLOTS)]
 )  # fmt: skip
 """A sample of one end of one flow. ``flow`` indexes ``Recording.flows``; ``endpoint`` is SENDER or
@@ -134,8 +153,8 @@ it differs from the one before. ``connection`` numbers the flow's connections. T
 a congestion control that reports no bandwidth. Without an open socket the state is CLOSE (7) and
 the rest is 0."""
 
-STATISTIC_SLOTS = 4
-"""Number of statistics of a queue's kind in each sample."""
+STATISTIC_SLOTS = 12
+"""Number of statistics of a queue's kind in each sample. DualPI2 has most, and fills them."""
 
 QUEUE_DTYPE = np.dtype(
     [("time_ns", "i8"), ("queue", "i4"), ("bytes", "i8"), ("packets", "i8"), ("drops", "i8"),

@@ -127,7 +127,8 @@ class TimeFigure(RunFigure):
                 handles.setdefault(label, handle)
         # A counter of a part of a run would be a flat line on an axis from zero.
         counts = all(np.all(np.diff(points.values) >= 0) for _label, _look, points in lines)
-        if not (self.from_ > 0 and counts):
+        falls = any(np.any(points.values < 0) for _label, _look, points in lines)
+        if not falls and not (self.from_ > 0 and counts):
             axes.set_ylim(bottom=0)
 
 

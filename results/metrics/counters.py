@@ -1,7 +1,7 @@
 """SNMP counters of hosts as numbers of flows: growth over a span of time.
 
-The kernel counts for a whole network namespace. So a counter is one of a flow where no other TCP
-flow has an end in the namespace of the flow's host.
+The kernel counts for a whole network namespace. So a counter is one of a flow where no other flow
+of the same transport has an end in the namespace of the flow's host.
 """
 
 from __future__ import annotations
@@ -25,24 +25,27 @@ def counted(
     span: Span,
     names: Sequence[str],
     ends: Sequence[End] = ("source",),
+    transports: Sequence[str] = ("tcp",),
 ) -> int | None:
     """Return the growth of counters at the flows' hosts, summed over hosts and counters.
 
     Args:
         data: the run.
-        flows: indices of flows; UDP flows do not count.
+        flows: indices of flows.
         span: a span between edges of windows, where hosts are read.
         names: of counters, without "TcpExt:" but with the name of any other line, as in "Tcp:".
         ends: whose hosts, of the flows' ends.
+        transports: those of which the counters are; other flows do not count.
 
-    None without a TCP flow, where another TCP flow shares a namespace with them, where the kernel
+    None without such a flow, where another such flow shares a namespace with them, where the kernel
     has none of the counters, and of a run that was stored without counters.
     """
-    tcp = {flow for flow in flows if data.flows[flow].transport == "tcp"}
-    hosts = namespaces(data, tcp, ends)
-    if not tcp or not hosts or not _is_between_edges(data, span):
+    everyone = {index for index, flow in enumerate(data.flows) if flow.transport in transports}
+    chosen = everyone & set(flows)
+    hosts = namespaces(data, chosen, ends)
+    if not chosen or not hosts or not _is_between_edges(data, span):
         return None
-    if hosts & namespaces(data, _others(data, tcp), ("source", "sink")):
+    if hosts & namespaces(data, everyone - chosen, ("source", "sink")):
         return None
     return grown(data, hosts, span, names)
 
@@ -64,12 +67,6 @@ def grown(data: RunData, hosts: set[int], span: Span, names: Sequence[str]) -> i
     return sum(
         _growth(data.counter_columns(host), number, span) for host in hosts for number in numbers
     )
-
-
-def _others(data: RunData, flows: set[int]) -> set[int]:
-    """Return the TCP flows that are not among these."""
-    tcp = {index for index, flow in enumerate(data.flows) if flow.transport == "tcp"}
-    return tcp - flows
 
 
 def _growth(columns: Columns, number: int, span: Span) -> int:

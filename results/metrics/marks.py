@@ -18,9 +18,10 @@ from results.metrics.utilisation import busiest
 def marks_packets(data: RunData, links: Sequence[int], span: Span) -> int | None:
     """Packets the queue marked CE (RFC 3168), as the kernel counts them.
 
-    None for a kind of queue that does not mark.
+    DualPI2 counts a packet twice that both its probability and its step mark; `ce_packets` has
+    those that came. None for a kind of queue that does not mark.
     """
-    return _statistic_growth(data, links[0], "marks", span)
+    return statistic_growth(data, links[0], "marks", span)
 
 
 @metric(
@@ -31,7 +32,7 @@ def marks_packets(data: RunData, links: Sequence[int], span: Span) -> int | None
     shown_as="percent",
 )
 def mark_ratio(data: RunData, links: Sequence[int], span: Span) -> float | None:
-    """Packets marked CE / packets that left the queue.
+    """Packets marked CE / packets that left the queue; of DualPI2 see `marks_packets`.
 
     Of a run that of its busiest forward bottleneck. None for a kind of queue that does not mark,
     or when no packet left.
@@ -39,7 +40,7 @@ def mark_ratio(data: RunData, links: Sequence[int], span: Span) -> float | None:
     link = busiest(data, links, span)
     if link is None:
         return None
-    marks = _statistic_growth(data, link, "marks", span)
+    marks = statistic_growth(data, link, "marks", span)
     out = queue_growth(data, link, "packets", span)
     return None if marks is None or not out else marks / out
 
@@ -68,10 +69,10 @@ def overflow_drops_packets(data: RunData, links: Sequence[int], span: Span) -> i
 def _overflow_drops(data: RunData, queue: int, span: Span) -> int | None:
     if data.queues[queue].kind == "droptail":
         return queue_growth(data, queue, "drops", span)
-    return _statistic_growth(data, queue, "overflow_drops", span)
+    return statistic_growth(data, queue, "overflow_drops", span)
 
 
-def _statistic_growth(data: RunData, queue: int, name: str, span: Span) -> int | None:
+def statistic_growth(data: RunData, queue: int, name: str, span: Span) -> int | None:
     """Return the growth of a statistic of the queue; None where its kind has no such statistic."""
     names = [known for known, _unit in data.queues[queue].statistics]
     if name not in names:

@@ -104,5 +104,9 @@ WITHOUT_A_VALUE = {
     # A drop-tail queue does not mark, and there is no policer.
     "mark_ratio", "marks_packets", "early_drops_packets", "overflow_drops_packets",
     "policer_drops_packets",
+    "l_queue_packets", "classic_queue_packets", "step_marks_packets",  # there is no DualPI2
+    # tcp_info of this kernel has no fields of ECN.
+    *(f"received_{name}" for name in ("ce_segments", "ce_bytes", "ect0_bytes", "ect1_bytes")),
+    *(f"delivered_{name}_bytes" for name in ("ce", "ect0", "ect1")),
     "convergence_time_s",  # flows with such different RTTs do not converge
 }  # fmt: skip

@@ -10,7 +10,13 @@ import numpy as np
 
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.planning.plan import plan
-from orchestrator.recording.model import QUEUE_DTYPE, Check, FlowRecord, QueueRecord
+from orchestrator.recording.model import (
+    QUEUE_DTYPE,
+    STATISTIC_SLOTS,
+    Check,
+    FlowRecord,
+    QueueRecord,
+)
 from orchestrator.scenario import load
 
 QUICKSTART = Path(__file__).resolve().parents[2] / "scenarios" / "quickstart.yaml"
@@ -76,7 +82,8 @@ def small(*left_ns: int) -> dict[str, Any]:
 def sample(
     time_ns: int, queue: int, octets: int = 0, packets: int = 0, drops: int = 0, backlog: int = 0
 ) -> tuple[int, ...]:
-    return (time_ns, queue, octets, packets, drops, 0, 0, backlog, backlog // 1514, 0, 0, 0, 0)
+    own = [0] * STATISTIC_SLOTS
+    return (time_ns, queue, octets, packets, drops, 0, 0, backlog, backlog // 1514, *own)
 
 
 def quiet(rx_dropped: int = 0, softnet: int = 0, gso: bool = False) -> list[dict[str, Any]]:

@@ -16,7 +16,7 @@ from orchestrator.protocol.links.qdisc import Qdisc, Statistic
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.units import LIMIT_MAX, Limit, format_time
 
-TCA_STATS2, TCA_STATS_APP = 7, 4
+TCA_STATS2, TCA_STATS_QUEUE, TCA_STATS_APP = 7, 3, 4
 
 
 class QueueFault(ValueError):
@@ -94,10 +94,10 @@ class QueueSpec(Strict, ABC):
         """
 
 
-def app_statistic(name: str, unit: str, *offsets: int) -> Statistic:
+def app_statistic(name: str, unit: str, *offsets: int, signed: bool = False) -> Statistic:
     """Return the sum of the words at ``offsets`` of the kind's own statistics (``*_xstats``)."""
     path = (TCA_STATS2, TCA_STATS_APP)
-    return Statistic(name, unit, tuple((path, offset) for offset in offsets))
+    return Statistic(name, unit, tuple((path, offset) for offset in offsets), signed)
 
 
 def microseconds(key: str, time_s: float) -> int:

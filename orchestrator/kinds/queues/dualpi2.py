@@ -8,13 +8,15 @@ from pydantic import Field
 
 from orchestrator.kinds.fields import Duration, QueueLimit, Size
 from orchestrator.kinds.queues import (
+    TCA_STATS2,
+    TCA_STATS_QUEUE,
     QueueFault,
     QueueSpec,
     SizedLimit,
     app_statistic,
     microseconds,
 )
-from orchestrator.protocol.links.qdisc import Qdisc, Setting
+from orchestrator.protocol.links.qdisc import Qdisc, Setting, Statistic
 from orchestrator.units import LIMIT_MAX, Limit, format_time
 
 _LIMIT, _MEMORY, _TARGET, _TUPDATE, _ALPHA, _BETA = 1, 2, 3, 4, 5, 6  # TCA_DUALPI2_*
@@ -27,6 +29,8 @@ _MOST_PROBABILITY = 2**32 - 1  # MAX_PROB
 _NS_PER_S = 10**9
 _MASKS = {"l4s": 1, "classic": 2, "any": 3}  # enum tc_dualpi2_ecn_mask
 _MOST_NS_US = (2**32 - 1) // 1000  # the kernel keeps 32 bits of nanoseconds
+_OVERLIMITS = ((TCA_STATS2, TCA_STATS_QUEUE), 16)
+"""Of struct gnet_stats_queue. sch_dualpi2 counts there what it drops because there is no room."""
 
 
 class DualPi2(QueueSpec):
@@ -136,6 +140,14 @@ class DualPi2(QueueSpec):
                 app_statistic("probability", "2^-32", 0),
                 app_statistic("classic_delay", "us", 4),
                 app_statistic("l_queue_delay", "us", 8),
+                app_statistic("classic_enqueued", "packets", 12),
+                app_statistic("l_queue_enqueued", "packets", 16),
+                app_statistic("step_marks", "packets", 28),
+                Statistic("overflow_drops", "packets", (_OVERLIMITS,)),
+                app_statistic("largest_queue", "packets", 20),
+                app_statistic("classic_credit", "bytes", 32, signed=True),
+                app_statistic("memory", "bytes", 36),
+                app_statistic("largest_memory", "bytes", 40),
             ),
         )
 

@@ -51,13 +51,15 @@ class Statistic(NamedTuple):
     """A number that a qdisc keeps, sampled with its counters.
 
     It is the sum of 32-bit ``words``, each (path of attribute types in the kernel's answer about
-    the qdisc, offset in bytes). Metrics know two names: ``marks`` (packets marked CE) and
-    ``overflow_drops`` (packets dropped because there was no room).
+    the qdisc, offset in bytes). They are unsigned unless ``signed``. Metrics know the names
+    ``marks`` (packets marked CE) and ``overflow_drops`` (packets dropped because there was no
+    room), and those of results/metrics/dual_queue.py.
     """
 
     name: str
     unit: str
     words: tuple[tuple[tuple[int, ...], int], ...]
+    signed: bool = False
 
 
 class Qdisc(NamedTuple):

@@ -20,6 +20,7 @@ from orchestrator.errors import OrchestratorError
 from orchestrator.files.inflating import inflated
 from orchestrator.files.scenario_files import ResolvedScenario
 from orchestrator.recording import ranges
+from orchestrator.recording.model import STATISTIC_SLOTS
 from orchestrator.recording.verdicts import verdict_of
 from orchestrator.repetitions import MAX_RUNS
 from results.metrics import METRICS
@@ -45,7 +46,6 @@ MOST_NUMBER = 2.0**64
 """A test bed reports the kernel's numbers of 64 bits, too."""
 MOST_SECONDS = 1e8
 MOST_BPS = 1e15
-MOST_STATISTICS = 4
 MOST_FIELDS = 8
 
 _METRIC = re.compile(r"[a-z][a-z0-9_]{0,99}", re.ASCII)
@@ -288,7 +288,7 @@ def _require_queues(run: StoredRun) -> None:
         _require_fields(vars(queue), f"queues: {queue.name:.50}:")
         if queue.link not in links:
             raise _Unsound(f"queues: {queue.name:.50} is of an unknown link")
-        _require_pairs(queue.statistics, MOST_STATISTICS, "queues: statistics")
+        _require_pairs(queue.statistics, STATISTIC_SLOTS, "queues: statistics")
         for at_s, rate_bps in queue.rate_steps:
             if type(at_s) not in (int, float) or type(rate_bps) not in (int, float):
                 raise _Unsound("queues: rate_steps are no numbers")

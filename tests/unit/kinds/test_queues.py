@@ -89,6 +89,27 @@ def test_values_that_the_kernel_rounds_are_expected_rounded() -> None:
     assert (found["alpha_256ths"], found["beta_256ths"]) == (40, 818)
 
 
+def test_the_statistics_of_dualpi2_are_where_the_kernel_has_them() -> None:
+    """struct tc_dualpi2_xstats of include/uapi/linux/pkt_sched.h, but for its memory_limit."""
+    fields = ("prob", "delay_c", "delay_l", "packets_in_c", "packets_in_l", "maxq", "ecn_mark",
+              "step_marks", "credit", "memory_used", "max_memory_used")  # fmt: skip
+    kernels = {
+        "probability": "prob", "classic_delay": "delay_c", "l_queue_delay": "delay_l",
+        "classic_enqueued": "packets_in_c", "l_queue_enqueued": "packets_in_l",
+        "largest_queue": "maxq", "marks": "ecn_mark", "step_marks": "step_marks",
+        "classic_credit": "credit", "memory": "memory_used", "largest_memory": "max_memory_used",
+    }  # fmt: skip
+    found = {one.name: one for one in queue("kind: dualpi2").qdisc.statistics}
+    # Packets without room are the overlimits of struct gnet_stats_queue.
+    assert found.pop("overflow_drops").words == (((7, 3), 16),)
+    assert {name: one.words for name, one in found.items()} == {
+        name: (((7, 4), 4 * fields.index(field)),) for name, field in kernels.items()
+    }
+    assert [name for name, one in found.items() if one.signed] == ["classic_credit"]
+    # A digest covers the first four, so these stay the first ones.
+    assert list(found)[:4] == ["marks", "probability", "classic_delay", "l_queue_delay"]
+
+
 def test_the_step_of_dualpi2_is_a_time_or_a_number_of_packets() -> None:
     found = sent("kind: dualpi2, step_packets: 5, l_queue_ecn: any, memory_limit: 1MB")
     assert (found["step_packets"], found["l_queue_ecn"]) == (5, 3)

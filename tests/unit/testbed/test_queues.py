@@ -159,3 +159,13 @@ def test_samples_hold_statistics_and_policers(tmp_path: Path) -> None:
     assert rows["backlog_bytes"].tolist()[:2] == [7, 17 - 10 * 18]
     # A policer counts where the link layer's header is off.
     assert rows["bytes"].tolist()[2] == (21 | 22 << 32) + 14 * 23
+
+
+def test_a_statistic_may_be_signed_and_a_sum(tmp_path: Path) -> None:
+    words = [*range(8), 2**32 - 3000, 2**32 - 1, 5]
+    (tmp_path / "queue.bin").write_bytes(struct.pack("<q11I", 0, *words))
+    place = ((7, 4), 0)
+    statistics = [(Statistic("credit", "bytes", (place,), signed=True),
+                   Statistic("sum", "", (place, place)))]  # fmt: skip
+    rows = decode.queue_samples(OutputFolder(tmp_path), statistics, [0])
+    assert (rows["statistic_0"].tolist(), rows["statistic_1"].tolist()) == ([-3000], [2**32 + 4])

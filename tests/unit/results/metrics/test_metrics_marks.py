@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.metrics_links import compute, of_link, sample
@@ -36,6 +38,40 @@ def test_a_kind_that_marks_in_any_slot() -> None:
     cake = queue(kind="cake", statistics=(("ack_drops", "packets"), ("marks", "packets")))
     metrics = of_link(ROWS, cake)
     assert (metrics["marks_packets"], metrics["early_drops_packets"]) == (5, None)
+
+
+DUAL = queue(
+    kind="dualpi2",
+    statistics=(
+        ("marks", "packets"),
+        ("l_queue_enqueued", "packets"),
+        ("classic_enqueued", "packets"),
+        ("step_marks", "packets"),
+    ),
+)
+
+
+def test_the_two_queues_of_dualpi2_are_counted_apart() -> None:
+    rows = [
+        sample(2.0, statistic_0=1, statistic_1=10, statistic_2=20, statistic_3=0),
+        sample(10.0, statistic_0=8, statistic_1=110, statistic_2=70, statistic_3=3),
+    ]
+    expected = {
+        "l_queue_packets": 100, "classic_queue_packets": 50, "step_marks_packets": 3,
+        "marks_packets": 7,
+    }  # fmt: skip
+    found = of_link(rows, DUAL)
+    assert {name: found[name] for name in expected} == expected
+    assert compute(rows, DUAL).run["l_queue_packets"] == 100
+
+
+def test_another_kind_has_no_l_queue() -> None:
+    """Nor has DualPI2 of a run from before these were sampled."""
+    before = replace(DUAL, statistics=DUAL.statistics[:1])
+    names = ("l_queue_packets", "classic_queue_packets", "step_marks_packets")
+    for known in (RED, before):
+        assert [of_link(ROWS, known)[name] for name in names] == [None] * 3
+        assert compute(ROWS, known).run["l_queue_packets"] is None
 
 
 def test_no_packets_have_no_mark_ratio() -> None:

@@ -137,9 +137,14 @@ def test_a_migration_is_recorded_with_its_name(tmp_path: Path) -> None:
     connection = open_writable(tmp_path / "new.db")
     records = connection.execute("SELECT version, name FROM migrations ORDER BY version").fetchall()
     connection.close()
-    assert records == [(13, "0013_store"), (14, "0014_traces"), (15, "0015_counters")]
+    assert records == [
+        (13, "0013_store"),
+        (14, "0014_traces"),
+        (15, "0015_counters"),
+        (16, "0016_ecn"),
+    ]
     assert sorted(file.stem for file in MIGRATIONS.glob("*")) == [name for _, name in records]
-    assert pragma(tmp_path / "new.db", "user_version") == newest() == 15
+    assert pragma(tmp_path / "new.db", "user_version") == newest() == 16
     assert pragma(tmp_path / "new.db", "application_id") == database.APPLICATION_ID
 
 
@@ -152,8 +157,8 @@ def test_a_migration_is_applied_once_and_says_what_it_does(tmp_path: Path) -> No
     assert pragma(path, "user_version") == newest() + 1
     assert ("table", "remarks", "runINTEGER1 textTEXT0") in schema(path)
     begun, done = told
-    assert begun.startswith(f"{path}: the schema 15 of the file becomes 16.")
-    assert done == f"{path}: the schema is 16 now"
+    assert begun.startswith(f"{path}: the schema 16 of the file becomes 17.")
+    assert done == f"{path}: the schema is 17 now"
     open_writable(tmp_path / "new.db", migrations, told.append).close()
     assert len(told) == 2
     assert schema(path) == schema(tmp_path / "new.db")
