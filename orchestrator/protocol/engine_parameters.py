@@ -43,6 +43,8 @@ class UdpTraffic(TypedDict):
 
     Its mean gap is the packet time at the rate. Packets are evenly spaced if absent.
     """
+    ecn_field: NotRequired[int]
+    """ECN field of the packets: 1 is ECT(1), 2 ECT(0); 0, Not-ECT, if absent (RFC 3168)."""
 
 
 class UdpParameters(_PlannedParameters, UdpTraffic):

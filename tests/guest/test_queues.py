@@ -37,25 +37,10 @@ flows:
 
 # A queue that is filled once and then fed at the link's rate keeps its length.
 CONSTANT = (
-    "flows=[{name: fill, group: a, traffic: {kind: cbr, rate: 10gbit, bytes: 73600B}}, "
-    "{name: keep, group: a, traffic: {kind: cbr, rate: 100%}}]"
+    "flows=[{name: fill, group: a, traffic: {kind: cbr, ecn: ect0, rate: 10gbit, bytes: 73600B}}, "
+    "{name: keep, group: a, traffic: {kind: cbr, ecn: ect0, rate: 100%}}]"
 )
 KEPT_PACKETS = 50
-
-ECN_CAPABLE = """
-import socket
-from orchestrator.testbed.traffic import udp
-
-start = udp.UdpFlow.start
-
-
-def ecn_capable(flow, origin_ns):
-    flow._sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, 2)
-    start(flow, origin_ns)
-
-
-udp.UdpFlow.start = ecn_capable
-"""
 
 
 @pytest.fixture
@@ -70,14 +55,6 @@ def two_rtts(tmp_path: Path) -> Path:
     file = tmp_path / "two-rtts.yaml"
     file.write_text(TWO_RTTS, encoding="utf-8")
     return file
-
-
-@pytest.fixture
-def ecn_capable(tmp_path: Path) -> Path:
-    """A hook that makes the packets of all UDP flows ECN-capable."""
-    hook = tmp_path / "ecn.py"
-    hook.write_text(ECN_CAPABLE, encoding="utf-8")
-    return hook
 
 
 def bottleneck(document: dict[str, Any]) -> dict[str, Any]:
@@ -106,7 +83,7 @@ def packets_between_picks(chance: float) -> float:
     return sum(1 - packets * chance for packets in range(math.ceil(1 / chance)))
 
 
-def test_red_marks_at_the_rate_of_its_formula(run: Run, open_loop: Path, ecn_capable: Path) -> None:
+def test_red_marks_at_the_rate_of_its_formula(run: Run, open_loop: Path) -> None:
     red = "{kind: red, limit: 200p, min: 20p, max: 60p, probability: 20%, weight: 0.015625, "
     link = bottleneck(
         run(
@@ -116,7 +93,6 @@ def test_red_marks_at_the_rate_of_its_formula(run: Run, open_loop: Path, ecn_cap
             "duration=1200ms",
             "warmup=200ms",
             scenario=open_loop,
-            hook=ecn_capable,
         )
     )
     # One of those kept has just begun to leave when the next one comes.
@@ -158,7 +134,7 @@ def test_reds_average_decays_while_the_queue_is_empty(run: Run, open_loop: Path)
 
 
 def test_adaptive_red_adapts_its_probability_as_specified(
-    run: Run, open_loop: Path, ecn_capable: Path, db: Path
+    run: Run, open_loop: Path, db: Path
 ) -> None:
     """Up by min(1%, p / 4) above the target, down to 0.9 p below, every 500 ms (net/red.h)."""
     bottleneck(
@@ -169,7 +145,6 @@ def test_adaptive_red_adapts_its_probability_as_specified(
             "duration=5s",
             "warmup=0s",
             scenario=open_loop,
-            hook=ecn_capable,
         )
     )
     found = samples(db)
@@ -240,9 +215,7 @@ def test_pie_keeps_its_target_under_overload(run: Run, open_loop: Path) -> None:
     assert link["loss_ratio"] == pytest.approx(1 - 10 / 11, rel=0.03)
 
 
-def test_pie_adapts_its_probability_as_specified(
-    run: Run, open_loop: Path, ecn_capable: Path, db: Path
-) -> None:
+def test_pie_adapts_its_probability_as_specified(run: Run, open_loop: Path, db: Path) -> None:
     """By alpha (delay - target) each 20 ms while the delay is constant, less while it is small."""
     bottleneck(
         run(
@@ -252,7 +225,6 @@ def test_pie_adapts_its_probability_as_specified(
             "duration=1200ms",
             "warmup=0s",
             scenario=open_loop,
-            hook=ecn_capable,
         )
     )
     found = samples(db)

@@ -73,6 +73,29 @@ def test_cbr_is_exact_to_the_packet_and_its_delay_to_the_microsecond(udp: Any) -
     assert document["metrics"]["jain_index"] is None
 
 
+@pytest.mark.parametrize(("ecn", "name"), [("ect0", "ect0_packets"), ("ect1", "ect1_packets")])
+def test_ecn_capable_packets_are_marked_by_codel_and_counted_where_they_come(
+    udp: Any, ecn: str, name: str
+) -> None:
+    """A second source is not ECN-capable, so CoDel drops where it would mark."""
+    document = udp(
+        f"name: marked, group: a, traffic: {{kind: cbr, rate: 6mbit, ecn: {ecn}}}",
+        "name: plain, group: b, traffic: {kind: cbr, rate: 6mbit}",
+        overrides=("topology.bottleneck.queue={kind: codel, limit: 5000p, ecn: true}",),
+    )
+    marked, plain = document["flows"]
+    link = document["links"][0]
+    assert marked["ce_packets"] > 100
+    assert marked["ce_packets"] == pytest.approx(link["marks_packets"], abs=3), "on the way"
+    assert marked["ce_packets"] + marked[name] == marked["received_packets"]
+    assert marked["not_ect_packets"] == 0
+    assert (plain["ce_packets"], plain["not_ect_packets"]) == (0, plain["received_packets"])
+    assert {marked["ect0_packets"], marked["ect1_packets"]} == {0, marked[name]}
+    assert link["drops_packets"] > 100
+    assert document["metrics"]["ce_packets"] == marked["ce_packets"]
+    assert marked["received_ce_segments"] is None, "of tcp_info"
+
+
 def test_cbr_ends_by_bytes_in_whole_packets(udp: Any) -> None:
     traffic = "{kind: cbr, rate: 40%, packet_size: 1000B, bytes: 1MB}"
     (flow,) = udp(f"name: one, group: a, direction: reverse, traffic: {traffic}")["flows"]

@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from results.store.store import Store
+
 ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT / "scenarios"
 OTHERS = ("6.1", "7.3")
@@ -141,7 +143,92 @@ def test_dualpi2_keeps_the_l_queue_short_beside_a_classic_flow(tmp_path: Path) -
     assert made["metrics"]["utilisation"] > 0.95
     assert scalable["rtt_mean_s"] < 0.016 < classic["rtt_mean_s"]
     assert 0.4 < scalable["goodput_bps"] / classic["goodput_bps"] < 2.5
-    assert made["links"][0]["marks_packets"] > 100
+    link = made["links"][0]
+    assert link["marks_packets"] > 100
+    # Only what was in the queue or on the way at the edges is between these counts.
+    came = scalable["ce_packets"] + scalable["ect0_packets"]
+    assert link["l_queue_packets"] == pytest.approx(came, abs=50)
+    assert link["classic_queue_packets"] - classic["not_ect_packets"] < 100
+    assert scalable["ce_packets"] == pytest.approx(link["marks_packets"], abs=5)
+    # What the receiver got is what Accurate ECN told the sender.
+    assert scalable["received_ce_segments"] == scalable["ce_packets"]
+    assert scalable["ecn_marked_segments"] == pytest.approx(scalable["ce_packets"], abs=5)
+    assert 0 < scalable["received_ce_bytes"] < scalable["received_ect0_bytes"]
+    for name in ("ce", "ect0"):
+        told, got = scalable[f"delivered_{name}_bytes"], scalable[f"received_{name}_bytes"]
+        assert told == pytest.approx(got, rel=0.01)
+    assert scalable["received_ect1_bytes"] == scalable["delivered_ect1_bytes"] == 0
+    assert [classic[f"received_{name}_bytes"] for name in ("ce", "ect0", "ect1")] == [0, 0, 0]
+    assert classic["delivered_ce_bytes"] is None, "no option came"
+
+
+@pytest.mark.parametrize(("receiver", "mode"), [("accurate", 2), ("accept", 1), ("false", 0)])
+def test_what_was_negotiated_is_sampled_and_only_accurate_ecn_tells_bytes(
+    receiver: str, mode: int, tmp_path: Path
+) -> None:
+    """The receiver's ECN differs from the sender's: ECN at one end only is none."""
+    file = tmp_path / "l4s.yaml"
+    file.write_text(DUALPI2)
+    db = tmp_path / "runs.db"
+    (made,) = run(str(file), "--set", f"flows.scalable.tcp.ecn_receiver={receiver}",
+                  "--set", "flows.scalable.congestion=cubic", "--db", str(db))  # fmt: skip
+    flow = made["flows"][0]
+    with Store.open_read_only(db) as store:
+        samples = store.load(made["id"]).tcp("scalable", columns=["state", "ecn_mode"])
+    established = samples["state"] == 1
+    assert set(samples["ecn_mode"][established].tolist()) == {mode}
+    assert (flow["received_ect0_bytes"] > 0) == (mode > 0)
+    assert (flow["delivered_ect0_bytes"] is not None) == (mode == 2)
+
+
+OVERLOAD = """\
+version: 1
+name: overload
+seed: 1
+duration: 8s
+warmup: 3s
+kernel: 7.3
+topology:
+  kind: dumbbell
+  bottleneck: {rate: 50mbit, delay: 5ms, queue: {kind: dualpi2}}
+  access: {rate: 1gbit, delay: 1ms}
+  groups: [{name: a}, {name: b}]
+flows:
+  - {name: l4s, group: a, traffic: {kind: cbr, rate: 60mbit, ecn: ect1}}
+  - {name: classic, group: b, congestion: cubic}
+"""
+
+
+def test_ect1_enters_the_l_queue_and_an_overload_is_dropped(tmp_path: Path) -> None:
+    file = tmp_path / "overload.yaml"
+    file.write_text(OVERLOAD)
+    db = ("--db", str(tmp_path / "runs.db"))
+    (made,) = run(str(file), *db)
+    flow, link = made["flows"][0], made["links"][0]
+    assert made["fidelity"]["verdict"] == "faithful"
+    assert link["l_queue_packets"] == pytest.approx(flow["sent_packets"], abs=5)
+    # The controller keeps the classic target of 15 ms, by drops of at least the excess of a sixth.
+    assert 0.16 < flow["loss_ratio"] < 0.19
+    assert link["queue_delay_mean_s"] == pytest.approx(0.015, abs=0.002)
+    # All that came was marked by the step, most of it by the probability before: counted twice.
+    assert flow["ce_packets"] == flow["received_packets"]
+    assert link["step_marks_packets"] == pytest.approx(flow["received_packets"], abs=5)
+    assert link["marks_packets"] > 1.5 * flow["received_packets"]
+    assert (link["overflow_drops_packets"], link["early_drops_packets"] > 1000) == (0, True)
+    # ECT(0) goes to the classic queue, as l_queue_ecn says.
+    (made,) = run(str(file), "--set", "flows.l4s.traffic.ecn=ect0", *db)
+    assert made["links"][0]["l_queue_packets"] == 0
+    assert made["links"][0]["classic_queue_packets"] > made["flows"][0]["sent_packets"]
+
+
+def test_a_kernel_before_the_fields_of_ecn_has_none(tmp_path: Path) -> None:
+    for series in ("6.1", "6.12"):
+        (made,) = run("scenarios/quickstart.yaml", "--set", "duration=5s", "--set", "warmup=1s",
+                      "--kernel", series, "--db", str(tmp_path / "runs.db"))  # fmt: skip
+        for flow in made["flows"]:
+            assert flow["received_ce_segments"] is None
+            assert flow["received_ect0_bytes"] is None
+            assert (flow["ce_packets"], flow["not_ect_packets"] > 100) == (0, True)
 
 
 def test_an_old_kernel_has_neither_dualpi2_nor_accurate_ecn(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -21,6 +21,7 @@ HEADERS_BYTES = IPV4_BYTES + UDP_BYTES
 """IPv4 and UDP."""
 MARK_BYTES = 16
 """The sequence number and the due time with which a payload begins."""
+_ECN_FIELDS = {"ect1": 1, "ect0": 2}
 LEAST_BYTES = HEADERS_BYTES + MARK_BYTES
 
 
@@ -52,6 +53,13 @@ class Datagrams(Strict):
         description="payload to send, in whole packets; unlimited when not given",
     )
 
+    ecn: Literal["ect0", "ect1"] | None = Field(
+        default=None,
+        description="mark each packet as ECN-capable: `ect1` as L4S does (RFC 9331), which "
+        "dualpi2 takes into its L-queue, or `ect0`. The source does not react to marks. Not "
+        "ECN-capable when not given",
+    )
+
     def datagrams(
         self,
         on: QuantitySpec | None = None,
@@ -62,4 +70,6 @@ class Datagrams(Strict):
         parameters: UdpTraffic = {"packet_bytes": self.packet_size, "on": on, "off": off}
         if exponential_gaps:
             parameters["exponential_gaps"] = True
+        if self.ecn is not None:
+            parameters["ecn_field"] = _ECN_FIELDS[self.ecn]
         return Demand("udp", self.size_bytes, "udp", parameters, self.rate)

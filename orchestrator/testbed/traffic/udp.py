@@ -99,6 +99,8 @@ class UdpFlow(FlowEngine):
             with bed.enter(spec["source"]):
                 self._sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
                 self._sender.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, _LARGEST_BUFFER_BYTES)
+                if ecn_field := self._parameters.get("ecn_field"):
+                    self._sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, ecn_field)
                 self._sender.bind((bed.address(spec["source"]), spec["client_port"]))
                 self._sender.connect(sink)
         self._origin_ns = self._sent = self._last_ns = 0
