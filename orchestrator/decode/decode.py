@@ -363,8 +363,8 @@ def _note_ecn_states(out: npt.NDArray[np.void], ecn_bits: npt.NDArray[np.uint32]
     and which option was seen. Such a word is known by its high half, or by a mode of 0 of a
     connection that negotiated ECN, and is left out.
     """
-    negotiated: npt.NDArray[np.uint8] = out["options"] & _OPTION_ECN
-    known = (ecn_bits < 2**16) & ((negotiated == 0) | (ecn_bits & 3 != 0))
+    negotiated: npt.NDArray[np.bool] = out["options"] & _OPTION_ECN != 0
+    known = (ecn_bits < 2**16) & (~negotiated | (ecn_bits & 3 != 0))
     shift = 0
     for name, bits in ECN_STATES.items():
         out[name][known] = (ecn_bits[known] >> shift) & (2**bits - 1)

@@ -86,7 +86,8 @@ def test_ecn_capable_packets_are_marked_by_codel_and_counted_where_they_come(
     marked, plain = document["flows"]
     link = document["links"][0]
     assert marked["ce_packets"] > 100
-    assert marked["ce_packets"] == pytest.approx(link["marks_packets"], abs=3), "on the way"
+    # At the end up to 30 ms of packets are on the way.
+    assert 0 <= link["marks_packets"] - marked["ce_packets"] <= packets_due(0.03, 10_000_000)
     assert marked["ce_packets"] + marked[name] == marked["received_packets"]
     assert marked["not_ect_packets"] == 0
     assert (plain["ce_packets"], plain["not_ect_packets"]) == (0, plain["received_packets"])

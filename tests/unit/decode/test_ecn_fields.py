@@ -117,6 +117,8 @@ def test_connections_are_summed_where_the_kernel_has_the_field() -> None:
 
 
 def test_connections_without_the_field_have_no_sum() -> None:
-    seen = ((100, 1, {}), (200, 1, {"state": CLOSE}), (300, 2, {}))
+    seen: tuple[tuple[int, int, dict[str, int]], ...] = (
+        (100, 1, {}), (200, 1, {"state": CLOSE}), (300, 2, {})
+    )  # fmt: skip
     for kind in ("sequential", "many"):
         assert several(kind, *seen) == [[-1, -1]] * 3
