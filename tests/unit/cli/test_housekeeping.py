@@ -73,9 +73,9 @@ def test_notes_and_tags_are_shown_and_found(ids: list[str]) -> None:
     assert orchestrator("note", ids[1], ids[2], "too short").exit_code == 0
     assert orchestrator("tag", ids[1], "last", "paper").exit_code == 0
     shown = orchestrator("show", "last").stdout.splitlines()
-    assert shown[1] == "tags: paper"
-    assert shown[2].startswith("note 1 (20")
-    assert shown[2].endswith(" UTC): too short")
+    tags = shown.index("tags: paper")
+    assert shown[tags + 1].startswith("note 1 (20")
+    assert shown[tags + 1].endswith(" UTC): too short")
     assert [run["id"] for run in listed("--where", "tag=paper and repetition=1")] == [ids[1]]
     assert "tags" in orchestrator("runs").stdout.splitlines()[0]
     assert orchestrator("tag", "last", "paper", "--remove").exit_code == 0

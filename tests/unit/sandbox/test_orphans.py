@@ -69,6 +69,8 @@ def test_only_a_bubblewrap_without_its_leader_is_ended(
     environment = view.run_environment(tmp_path) if of_a_run else {"OTHER": "1"}
     with waiting(program, environment, leader_lives) as pid:
         end = os.pidfd_open(pid)
-        assert (pid in orphans.end()) is ends
+        ended = orphans.end()
+        # Another controller of this machine may have ended it first.
+        assert ends or pid not in ended
         assert bool(select.select([end], [], [], 5.0 if ends else 0.0)[0]) is ends
         os.close(end)

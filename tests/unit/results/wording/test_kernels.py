@@ -20,9 +20,7 @@ MANIFEST = {
 }  # fmt: skip
 
 
-def lines(
-    folder: Path, manifest: Any, kernel: str | None = "7.3.4", backend: str = "guest"
-) -> list[str]:
+def lines(folder: Path, manifest: Any, kernel: str = "7.3.4", backend: str = "guest") -> list[str]:
     recording = replace(whole(), kernel=kernel)
     if manifest is not None:
         recording.provenance["guest_kernel"] = manifest
