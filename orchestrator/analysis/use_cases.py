@@ -150,6 +150,7 @@ def explain(
     at: str | None = None,
     flows: Sequence[str] = (),
     against: str | None = None,
+    traces: Sequence[int] = (),
     db: str | Path = DEFAULT_DB,
     listener: Listener | None = None,
 ) -> Explained:
@@ -158,10 +159,11 @@ def explain(
     ``start`` and ``end``, such as ``"12s"``, select a part of the run, and ``at`` means half a
     second before and after a time. Without them it is the whole run. Where no trace is stored that
     shows it, the run is made again, as by :func:`zoom`, and the trace is kept. Two flows that are
-    named are compared, and so are the flows of another run, ``against``.
+    named are compared, and so are the flows of another run, ``against``. ``traces`` are the numbers
+    of the stored traces to read: that of the run, and that of the other one.
 
     Raises:
-        UsageError: there is no such run or flow, or it cannot be made again to the bit.
+        UsageError: there is no such run, flow or trace, or it cannot be made again to the bit.
         RunError: the run was made again, and its digest differs.
     """
     if at is not None and (start is not None or end is not None):
@@ -170,7 +172,7 @@ def explain(
         raise UsageError("start and end: give both of them, or none")
     window = None if start is None or end is None else _window(start, end)
     at_ns = None if at is None else _time_ns(at)
-    request = explaining.ExplainRequest(run, tuple(flows), window, at_ns, against)
+    request = explaining.ExplainRequest(run, tuple(flows), window, at_ns, against, tuple(traces))
     settings = _settings(db, backends.DEFAULT, LOCAL, 1)
     return Explained(explaining.explain(request, settings, listener or ProgressBar()))
 

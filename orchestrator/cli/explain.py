@@ -32,6 +32,16 @@ from orchestrator.errors import UsageError
     help="Also explain this run, and compare its flows with those of the same names.",
 )
 @click.option(
+    "--trace",
+    "traces",
+    metavar="N",
+    type=click.IntRange(1),
+    multiple=True,
+    shell_complete=completion.traces,
+    help="The number of the trace to read, and without a time all that it shows. A second one is "
+    "of --against. By default one that shows the time is taken, or made.",
+)
+@click.option(
     "--most",
     type=click.IntRange(0),
     help=f"How many moments of a flow are printed. [default: {explanation_text.MOST}; none where "
@@ -46,6 +56,7 @@ def command(
     at: str | None,
     window: str | None,
     against: str | None,
+    traces: tuple[int, ...],
     most: int | None,
     db: Path,
     as_json: bool,
@@ -63,6 +74,7 @@ def command(
     \b
     orchestrator explain last
     orchestrator explain last --flow mine --at 12.3s
+    orchestrator explain last --trace 2
     orchestrator explain last --flow mine --flow other
     orchestrator explain last --against 20261129
     """
@@ -73,7 +85,7 @@ def command(
     settings = RunSettings(
         db, backends.DEFAULT, choose(LOCAL, backends.DEFAULT, None, (None, None, None))
     )
-    request = ExplainRequest(run, flows, asked, at_ns, against)
+    request = ExplainRequest(run, flows, asked, at_ns, against, traces)
     with RunEvents(quiet) as listener:
         explanation = explain(request, settings, listener)
     if as_json:

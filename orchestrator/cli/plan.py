@@ -243,7 +243,7 @@ def _bottlenecks(run: RunDescription) -> _Table:
             run_text.quantity("delay_s", bottleneck.delay_s),
             quantities.number(bottleneck.bdp_bytes, 1, FRAME_BYTES),
             bottleneck.queue_kind or quantities.NO_VALUE,
-            quantities.number(bottleneck.queue_packets, 1),
+            quantities.integer(bottleneck.queue_whole_packets),
             quantities.number(bottleneck.queue_ms, 3),
             f"{bottleneck.loss:.4g}",
         ]

@@ -61,6 +61,17 @@ class Channel:
         return self.mtu_bytes + ETHERNET_BYTES
 
     @property
+    def queue_whole_packets(self) -> int | None:
+        """Full frames that the queue holds, a limit in bytes rounded down; None without a limit."""
+        if self.queue is None:
+            return None
+        if self.queue.limit_packets is not None:
+            return self.queue.limit_packets
+        return (
+            None if self.queue.limit_bytes is None else self.queue.limit_bytes // self.frame_bytes
+        )
+
+    @property
     def rate_varies(self) -> bool:
         """Whether the rate changes by a trace or a model of its own."""
         return self.trace is not None or self.rate_model is not None

@@ -89,7 +89,7 @@ def advise(planned: AdviceInput) -> Iterator[Advice]:
 def _queues(planned: AdviceInput, crossing: Mapping[str, list[PlannedFlow]]) -> Iterator[Advice]:
     reported: set[tuple[Path, int]] = set()  # one value in the scenario may set several queues
     for hop in planned.bottlenecks:
-        flows, packets = crossing.get(hop.name, []), _queue_packets(hop.channel)
+        flows, packets = crossing.get(hop.name, []), hop.channel.queue_whole_packets
         if not flows or packets is None or (planned.place(hop.link.name), packets) in reported:
             continue
         problem = _small(packets, hop.channel, max(f.propagation_rtt_s for f in flows))
@@ -112,15 +112,6 @@ def _small(packets: int, channel: Channel, rtt_s: float) -> str:
             f"(propagation RTT {format_time(rtt_s)}): flows may not fill the link"
         )
     return ""
-
-
-def _queue_packets(channel: Channel) -> int | None:
-    queue = channel.queue
-    if queue is None:
-        return None
-    if queue.limit_packets is not None:
-        return queue.limit_packets
-    return None if queue.limit_bytes is None else queue.limit_bytes // channel.frame_bytes
 
 
 def _starved(

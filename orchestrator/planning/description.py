@@ -75,6 +75,7 @@ class BottleneckDescription:
     queue_packets: float | None = None
     queue_bytes: int | None = None
     queue_ms: float | None = None
+    queue_whole_packets: int | None = None
 
 
 @dataclass(frozen=True)
@@ -284,5 +285,6 @@ def describe_bottleneck(hop: Hop, flows: Sequence[PlannedFlow]) -> BottleneckDes
             queue_packets=round(packets, 1),
             queue_bytes=int(size_bytes),
             queue_ms=round(8000 * size_bytes / rate_bps, 3),
+            queue_whole_packets=channel.queue_whole_packets,
         )
     return description

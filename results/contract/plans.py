@@ -67,6 +67,9 @@ class PlannedBottleneck(ResponseModel):
     queue_packets: Number
     queue_bytes: int | None
     queue_ms: Number
+    queue_whole_packets: int | None = Field(
+        description="full-size packets that the queue holds; null: it has no limit"
+    )
 
 
 class PlannedLosses(ResponseModel):

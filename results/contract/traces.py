@@ -91,6 +91,14 @@ class ExplainedFlow(ResponseModel):
         description="shares of the flow's time by what limited its sender; null for UDP, too"
     )
     limits_shown_by: Literal["samples", "acks"] | None
+    paced_share: float | None = Field(
+        description="share of the congestion window's time in which pacing held the sender back; "
+        "null: not told of a part of a run, and not known"
+    )
+    goodput_bps: float | None = Field(description="mean over the window; null: not known")
+    cwnd_mean_segments: float | None = Field(
+        description="mean over the window, by the states after ACKs; null: not known, or UDP"
+    )
     costliest: list[CostlyEvent] | None
 
 

@@ -14,12 +14,13 @@ from orchestrator.errors import RunError, UsageError
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.trace import Capture
 from orchestrator.units import listed_in_ranges
-from orchestrator.windows import seconds_text
+from orchestrator.windows import seconds_text, window_text
 from results.store.store import Store
 from results.traces.causes import what_happened
-from results.traces.choice import TraceNeed, Window, showing
+from results.traces.choice import TraceNeed, Window, showing, trace_of_number, window_of
 from results.traces.comparing import difference
 from results.traces.stories.costs import costliest
+from results.traces.stories.rates import rates
 from results.traces.stories.time_limits import time_limits
 from results.traces.view import TraceView
 
@@ -45,7 +46,8 @@ class ExplainRequest:
 
     ``flows`` are names of flows, or of flow entries for all flows of one.
     ``at_ns`` means a window around that moment, as far as the run goes. ``against`` is another run,
-    whose flows of the same names are compared with these.
+    whose flows of the same names are compared with these. ``traces`` are numbers of the traces to
+    read, of the run and then of the other one; without a time, the time that they show is meant.
     """
 
     run: str
@@ -53,6 +55,7 @@ class ExplainRequest:
     window_ns: tuple[int, int] | None = None
     at_ns: int | None = None
     against: str | None = None
+    traces: Sequence[int] = ()
 
 
 def explain(request: ExplainRequest, settings: RunSettings, listener: Listener) -> Explanation:
@@ -62,20 +65,30 @@ def explain(request: ExplainRequest, settings: RunSettings, listener: Listener) 
 
     Raises:
         UsageError: there is no such run or flow, a run did not end well or cannot be made again to
-            the bit, the trace would be too large, or the other run has no flow of such a name.
+            the bit, the trace would be too large, or the other run has no flow of such a name. A
+            trace that is named is not there, or does not show it.
         RunError: the run was made again, and its digest differs.
     """
+    if len(request.traces) > (1 if request.against is None else 2):
+        raise UsageError("--trace: give one, or with --against one of each run")
     if request.against is None:
         explained = _explain(request, settings, listener)
         if len(explained.flows) != 2 or not request.flows:
             return replace(explained, several=_several(request.flows, list(explained.flows)))
         comparison = _comparison((explained, explained), *explained.flows)
         return replace(explained, comparisons=[comparison])
-    names, ends_ns = _in_common(request, request.against, settings)
+    names, ends_ns, window_ns = _in_common(request, request.against, settings)
     one, other = (
-        _explain(replace(request, run=run, flows=names), settings, listener, min(ends_ns))
-        for run in (request.run, request.against)
-    )
+        _explain(
+            replace(request, run=run, flows=names, window_ns=window_ns, traces=traces),
+            settings,
+            listener,
+            min(ends_ns),
+        )
+        for run, traces in (
+            (request.run, request.traces[:1]), (request.against, request.traces[1:]),
+        )
+    )  # fmt: skip
     compared = [_comparison((one, other), name, name) for name in names]
     shorter = None
     if ends_ns[0] != ends_ns[1] and one.window_ns[1] == min(ends_ns):
@@ -96,14 +109,15 @@ def _several(named: Sequence[str], flows: Sequence[str]) -> str | None:
 
 def _in_common(
     request: ExplainRequest, against: str, settings: RunSettings
-) -> tuple[Sequence[str], Sequence[int]]:
-    """Return which flows of two runs are compared, and when the runs end.
+) -> tuple[Sequence[str], Sequence[int], Window | None]:
+    """Return which flows of two runs are compared, when the runs end, and in which window.
 
-    The flows are those that are named, or those that both runs have.
+    The flows are those that are named, or those that both runs have. The window is the one that is
+    asked for, or that which both of the named traces show, None for the whole time.
 
     Raises:
-        UsageError: a run did not end well, does not have one that is named, or both have none in
-            common.
+        UsageError: a run did not end well, does not have a flow or a trace that is named, or both
+            have no flow or no time in common.
     """
     with Store.open_read_only(settings.db) as store:
         runs = [store.load(run) for run in (request.run, against)]
@@ -111,13 +125,25 @@ def _in_common(
             stored_plans.require_ok(run, stored_plans.EXPLAIN)
         names = [flows_named(run, request.flows) for run in runs]
         ends_ns = [_end_ns(run) for run in runs]
+        shown = [
+            window_of(trace_of_number(run, number))
+            for run, number in zip(runs, request.traces, strict=False)
+        ]
     common = [name for name in names[0] if name in names[1]]
     if not common:
         raise UsageError(
             f"--against {against}: no flow of it has the name of one of {request.run}; "
             f"they have {listed_in_ranges(names[1])}, and {listed_in_ranges(names[0])}"
         )
-    return common, ends_ns
+    whole = 0, min(ends_ns)
+    begins_ns, untils_ns = zip(whole, *shown, strict=True)
+    both = max(begins_ns), min(untils_ns)
+    if request.window_ns or request.at_ns is not None or both == whole:
+        return common, ends_ns, request.window_ns
+    if both[0] >= both[1]:
+        windows = " and ".join(window_text(*window) for window in shown)
+        raise UsageError(f"--trace: the runs have no time in common that it shows: {windows}")
+    return common, ends_ns, both
 
 
 def _end_ns(run: StoredRun) -> int:
@@ -150,8 +176,17 @@ def _explain(
         asked = request.window_ns
         if request.at_ns is not None:
             asked = _around(request.at_ns, end_ns)
-        window = asked or (0, end_ns)
-        head = _telling(store.traces(stored.id), window)
+        if request.traces:
+            head = trace_of_number(stored, request.traces[0])
+            until_ns = end_ns if most_ns is None else min(end_ns, most_ns)
+            shown = window_of(head)
+            if asked is None and not shown[0] == 0 <= until_ns <= shown[1]:
+                asked = shown[0], min(shown[1], until_ns)
+            window = asked or (0, until_ns)
+            _require(stored, head, TraceNeed(SENDERS, QUEUES, window, tuple(flows)))
+        else:
+            window = asked or (0, end_ns)
+            head = _telling(stored.traces, window)
     if head is None:
         capture = Capture(*window, frozenset((*SENDERS, "queue")))
         if asked is None:
@@ -169,6 +204,15 @@ def _telling(heads: Sequence[TraceHead], window: Window) -> TraceHead | None:
         if (head := showing(heads, TraceNeed((*SENDERS, queue), window_ns=window))) is not None:
             return head
     return None
+
+
+def _require(run: StoredRun, head: TraceHead, need: TraceNeed) -> None:
+    """Raise UsageError unless a trace that was named shows what is needed."""
+    if lack := need.lacks(head):
+        raise UsageError(
+            f"--trace {head.number}: trace {head.number} of run {run.id} does not show it: {lack}\n"
+            "  fix: leave --trace out: another trace is taken then, or made"
+        )
 
 
 def _around(at_ns: int, end_ns: int) -> tuple[int, int]:
@@ -215,4 +259,5 @@ def _explained(
         found,
         stories,
         {name: view.base_rtt_ns(number) for name, number in numbers.items()},
+        {name: rates(view, number, window) for name, number in numbers.items()},
     )

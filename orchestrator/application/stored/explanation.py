@@ -12,6 +12,7 @@ from results.contract.base import SCHEMA
 from results.traces.comparing import Difference
 from results.traces.moments import Moment
 from results.traces.stories.costs import CostlyEvent
+from results.traces.stories.rates import FlowRates
 from results.traces.stories.time_limits import TimeLimits
 
 
@@ -40,10 +41,10 @@ class Explanation:
     """What happened to each flow in a window, in the order of time.
 
     ``trace`` is the number of the stored trace that shows it. ``stories`` are of the whole run, by
-    flow, and empty for a part of it. ``against`` is the same of another run, and ``comparisons``
-    are of its flows, or of the two that were named. ``shorter`` is the one of both runs whose end
-    ends the window, where the other is longer. ``several`` says why flows that were named are not
-    compared: they are more than two.
+    flow, and empty for a part of it. ``rates`` are of the window, by flow. ``against`` is the same
+    of another run, and ``comparisons`` are of its flows, or of the two that were named. ``shorter``
+    is the one of both runs whose end ends the window, where the other is longer. ``several`` says
+    why flows that were named are not compared: they are more than two.
     """
 
     run_id: str
@@ -52,6 +53,7 @@ class Explanation:
     flows: Mapping[str, Sequence[Moment]]
     stories: Mapping[str, FlowStory]
     base_rtts_ns: Mapping[str, int]
+    rates: Mapping[str, FlowRates]
     against: Explanation | None = None
     comparisons: Sequence[FlowComparison] = ()
     shorter: str | None = None
@@ -71,7 +73,7 @@ def _explanation(explanation: Explanation) -> contract.Explanation:
         from_ns=explanation.window_ns[0],
         to_ns=explanation.window_ns[1],
         flows=[
-            _flow(name, moments, explanation.stories.get(name))
+            _flow(name, moments, explanation.stories.get(name), explanation.rates[name])
             for name, moments in explanation.flows.items()
         ],
         against=None if against is None else _explanation(against),
@@ -79,7 +81,9 @@ def _explanation(explanation: Explanation) -> contract.Explanation:
     )
 
 
-def _flow(name: str, moments: Sequence[Moment], story: FlowStory | None) -> contract.ExplainedFlow:
+def _flow(
+    name: str, moments: Sequence[Moment], story: FlowStory | None, rates: FlowRates
+) -> contract.ExplainedFlow:
     limits = None if story is None else story.limits
     return contract.ExplainedFlow.model_construct(
         flow=name,
@@ -87,6 +91,9 @@ def _flow(name: str, moments: Sequence[Moment], story: FlowStory | None) -> cont
         moments=[_moment(moment) for moment in moments],
         limited_by=None if limits is None else limits.shares,
         limits_shown_by=None if limits is None else limits.shown_by,
+        paced_share=None if limits is None else limits.paced_share,
+        goodput_bps=rates.goodput_bps,
+        cwnd_mean_segments=rates.cwnd_mean_segments,
         costliest=None
         if story is None
         else [

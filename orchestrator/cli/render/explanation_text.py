@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.cli.render import terminal
 from orchestrator.windows import decimal_seconds
+from results.traces.stories.time_limits import CONGESTION_WINDOW
 from results.wording.quantities import NO_VALUE, number, plural, rough_size
 
 if TYPE_CHECKING:
@@ -16,11 +17,15 @@ if TYPE_CHECKING:
     from results.traces.comparing import KindSummary
     from results.traces.moments import Moment
     from results.traces.stories.costs import CostlyEvent
+    from results.traces.stories.rates import FlowRates
+    from results.traces.stories.time_limits import TimeLimits
 
 
 _REACTIONS = ("fast recovery", "timeout", "spurious timeout", "handshake")
 """Kinds whose means of durations and of cwnd are printed."""
 
+_LEAST_SHARE = 0.0005
+"""The least share that is not shown as 0.0%."""
 MOST = 20
 """How many moments of a flow are printed where nothing is compared."""
 
@@ -55,13 +60,23 @@ def _show_run(explanation: Explanation, most: int) -> None:
         terminal.line(f"{name}: {_counts(found)}")
         story = explanation.stories.get(name)
         if story is not None and story.limits is not None:
-            shares = story.limits.shares.items()
-            terminal.line(
-                f"  time limited by: {', '.join(f'{what} {share:.1%}' for what, share in shares)}"
-            )
+            terminal.line(f"  time limited by: {_limits(story.limits)}")
         if story is not None:
             _show_costs(story, found)
         _show_moments(found, most)
+
+
+def _limits(limits: TimeLimits) -> str:
+    """Return the shares of a flow's time, and how much of the first one was pacing, if any."""
+    words = {what: f"{what} {share:.1%}" for what, share in limits.shares.items()}
+    if _is_paced(limits):
+        words[CONGESTION_WINDOW] += f" ({limits.paced_share:.1%} of it by pacing)"
+    return ", ".join(words.values())
+
+
+def _is_paced(limits: TimeLimits | None) -> bool:
+    """Tell whether a part of the congestion window's time was pacing."""
+    return limits is not None and (limits.paced_share or 0.0) >= _LEAST_SHARE
 
 
 def _show_moments(found: Sequence[Moment], most: int) -> None:
@@ -121,14 +136,16 @@ def _show_compared(explanation: Explanation) -> None:
         (run, flow), (other_run, other_flow) = comparison.first, comparison.second
         labels = (flow, other_flow) if against is None else (run, other_run)
         stories = (explanation.stories.get(flow), (against or explanation).stories.get(other_flow))
-        rows = [*_rows(comparison), *_story_rows(stories)]
+        rates = [explanation.rates[flow], (against or explanation).rates[other_flow]]
+        happened = [*_rows(comparison), *_story_rows(stories)]
+        rows = [*_rate_rows(rates), *happened]
         terminal.line("")
-        if not rows:
+        if rows:
+            heading = flow if against is not None else ""
+            terminal.console().print(terminal.table([heading, *labels], rows, right=(1, 2)))
+        if not happened:
             terminal.line(f"{flow}: nothing in both runs" if against else "nothing in both flows")
-            continue
-        heading = flow if against is not None else ""
-        terminal.console().print(terminal.table([heading, *labels], rows, right=(1, 2)))
-        if against is None:
+        elif against is None:
             _show_only(comparison)
 
 
@@ -145,6 +162,16 @@ def _show_only(comparison: FlowComparison) -> None:
     flows = (comparison.first, found.only_first), (comparison.second, found.only_second)
     for (_run, flow), alone in flows:
         terminal.line(f"Only {flow}: {_counts(alone) if alone else 'nothing'}")
+
+
+def _rate_rows(both: Sequence[FlowRates]) -> Iterator[Sequence[str]]:
+    """Yield what both flows achieved, where it is known of one."""
+    goodputs = [number(each.goodput_bps, 3, 1e6) for each in both]
+    cwnds = [number(each.cwnd_mean_segments, 1) for each in both]
+    named = {"goodput, mean (Mbit/s)": goodputs, "cwnd, mean (segments)": cwnds}
+    for what, texts in named.items():
+        if texts != [NO_VALUE, NO_VALUE]:
+            yield [what, *texts]
 
 
 def _rows(comparison: FlowComparison) -> Iterator[Sequence[str]]:
@@ -173,6 +200,10 @@ def _story_rows(stories: Sequence[FlowStory | None]) -> Iterator[Sequence[str]]:
     for what in dict.fromkeys(what for of_flow in shares for what in of_flow):
         texts = [f"{each[what]:.1%}" if what in each else NO_VALUE for each in shares]
         yield [f"limited by {what}", *texts]
+        if what == CONGESTION_WINDOW and any(map(_is_paced, limits)):
+            paced = [None if each is None else each.paced_share for each in limits]
+            texts = [NO_VALUE if share is None else f"{share:.1%}" for share in paced]
+            yield ["  of it by pacing", *texts]
     costs = [() if story is None else story.costliest for story in stories]
     if any(costs):
         sums = [rough_size(sum(event.cost_bytes for event in events)) for events in costs]

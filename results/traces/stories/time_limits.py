@@ -11,10 +11,13 @@ import numpy as np
 from results.metrics import METRICS, Span, in_parts
 from results.metrics.limits import flow_time_s
 from results.traces.causes.handshakes import handshakes, states_after
+from results.traces.stories.pacing import paced_share
 from results.traces.view import TraceView
 
+CONGESTION_WINDOW = "congestion window"
+
 _SHARES = {
-    "congestion window": "cwnd_limited_share",
+    CONGESTION_WINDOW: "cwnd_limited_share",
     "receive window": "rwnd_limited_share",
     "send buffer": "sndbuf_limited_share",
     "application": "app_limited_share",
@@ -23,7 +26,7 @@ _SHARES = {
 
 _HANDSHAKE = "handshake"
 
-_BY_STATES = {"congestion window": 1, "receive window": 2, "send buffer": 3, "application": 0}
+_BY_STATES = {CONGESTION_WINDOW: 1, "receive window": 2, "send buffer": 3, "application": 0}
 """enum tcp_chrono of include/linux/tcp.h."""
 
 
@@ -35,10 +38,14 @@ class TimeLimits:
     does not tell when SYNs were sent, there is none, and ``application`` has that time.
     ``shown_by`` is ``samples``, by the kernel's own counters of tcp_info, or ``acks``: by the
     states after ACKs, each until the next one of its connection.
+
+    Time in which pacing held the sender back is of ``congestion window``, too. ``paced_share`` is
+    its part of that, 0 to 1, and None where the trace does not tell it.
     """
 
     shares: dict[str, float]
     shown_by: Literal["samples", "acks"]
+    paced_share: float | None = None
 
 
 def time_limits(view: TraceView, flow: int, end_ns: int | None = None) -> TimeLimits | None:
@@ -47,6 +54,7 @@ def time_limits(view: TraceView, flow: int, end_ns: int | None = None) -> TimeLi
     Samples tell it of a flow with one connection at a time, and states after ACKs of others.
     """
     whole = Span(0.0, view.run.duration_s if end_ns is None else end_ns / 1e9)
+    paced = paced_share(view, flow, (0, round(whole.to_s * 1e9)))
     shares = {
         name: in_parts(view.run, METRICS[metric, "flow"], flow, whole, 1)[0]
         for name, metric in _SHARES.items()
@@ -55,11 +63,11 @@ def time_limits(view: TraceView, flow: int, end_ns: int | None = None) -> TimeLi
         start_s, stop_s = flow_time_s(view.run.flows[flow], whole)
         shaken_ns = _handshakes_ns(view, flow, start_s * 1e9, stop_s * 1e9)
         if shaken_ns is None:
-            return TimeLimits(shares, "samples")
+            return TimeLimits(shares, "samples", paced)
         # That metric counts the handshake: the sender had no data yet that it could send.
         share = min(shaken_ns / 1e9 / (stop_s - start_s), shares["application"])
         shares["application"] -= share
-        return TimeLimits(shares | {_HANDSHAKE: share}, "samples")
+        return TimeLimits(shares | {_HANDSHAKE: share}, "samples", paced)
     times_ns = dict.fromkeys(_BY_STATES, 0.0)
     for end in view.ends(flow, sender=True):
         states = states_after(view, end)
@@ -73,7 +81,8 @@ def time_limits(view: TraceView, flow: int, end_ns: int | None = None) -> TimeLi
     total_ns = sum(times_ns.values())
     if not total_ns:
         return None
-    return TimeLimits({name: spent / total_ns for name, spent in times_ns.items()}, "acks")
+    by_acks = {name: spent / total_ns for name, spent in times_ns.items()}
+    return TimeLimits(by_acks, "acks", paced)
 
 
 def _handshakes_ns(view: TraceView, flow: int, from_ns: float, to_ns: float) -> float | None:

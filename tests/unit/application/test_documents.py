@@ -50,6 +50,7 @@ from results.store.upkeep.merging import MergedSource
 from results.traces.comparing import Difference, KindSummary
 from results.traces.moments import Moment
 from results.traces.stories.costs import CostlyEvent
+from results.traces.stories.rates import FlowRates
 from results.traces.stories.time_limits import TimeLimits
 from tests.support import contract, golden, run_results
 
@@ -121,7 +122,7 @@ def _explanation() -> dict[str, Any]:
     costly = CostlyEvent(5, 8, True, 3000, 2e6, (0, 1))
     stories = {
         "a": FlowStory(
-            TimeLimits({"congestion window": 0.75, "application": 0.25}, "acks"), [costly]
+            TimeLimits({"congestion window": 0.75, "application": 0.25}, "acks", 0.5), [costly]
         ),
         "b": FlowStory(None, []),
     }
@@ -129,8 +130,11 @@ def _explanation() -> dict[str, Any]:
     found = Difference({"timeout": (1, 0)}, moments[1:], [], kinds)
     compared = FlowComparison(("1", "a"), ("1", "b"), found)
     rtts = {"a": 20_000_000, "b": 20_000_000}
-    other = Explanation("2", 1, (0, 10**9), {"b": []}, {}, rtts)
-    return Explanation("1", 2, (0, 10**9), flows, stories, rtts, other, [compared]).document()
+    rates = {"a": FlowRates(8e6, 12.5), "b": FlowRates(None, None)}
+    other = Explanation("2", 1, (0, 10**9), {"b": []}, {}, rtts, rates)
+    return Explanation(
+        "1", 2, (0, 10**9), flows, stories, rtts, rates, other, [compared]
+    ).document()
 
 
 def _modules() -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,6 +97,9 @@ def test_json_is_the_contract(fake: FakeRunner, stored: list[str]) -> None:
     assert sum(one["limited_by"].values()) == pytest.approx(1)
     assert one["limits_shown_by"] in ("samples", "acks")
     assert two["costliest"] == []
+    assert one["paced_share"] == 0.0
+    assert one["cwnd_mean_segments"] == pytest.approx((300 * 20 + 490 * 10) / 790)
+    assert (two["paced_share"], two["cwnd_mean_segments"]) == (None, None)
     assert said["against"]["run"] == second
     assert [flow["flow"] for flow in said["against"]["flows"]] == ["one", "two"]
     first_compared, _other = said["comparisons"]
@@ -116,6 +120,65 @@ def test_json_is_the_contract(fake: FakeRunner, stored: list[str]) -> None:
         {"count": 1, "mean_duration_s": None, "mean_cwnd_ratio": None, "mean_packets": 1.0},
         nothing,
     ]
+
+
+@pytest.fixture
+def zoomed(fake: FakeRunner, stored: list[str]) -> list[str]:
+    """The same runs: the first one has a trace of a part, too, and one without queues."""
+    fake.trace = traced
+    for kinds in ("tcp,acks,queue", "tcp,acks"):
+        words = ("--window", "200ms..700ms", "--trace", kinds, "--quiet")
+        done = orchestrator("zoom", stored[0], *words)
+        assert done.exit_code == 0, done.stderr
+    return stored
+
+
+@pytest.mark.slow
+def test_a_trace_that_is_named_is_read_and_all_that_it_shows(zoomed: list[str]) -> None:
+    first, second = zoomed
+
+    def told(*words: str) -> dict[str, Any]:
+        done = orchestrator("explain", *words, "--json", "--quiet")
+        assert done.exit_code == 0, done.stderr
+        said: dict[str, Any] = json.loads(done.stdout)
+        return said
+
+    def span_ms(said: dict[str, Any]) -> tuple[float, float]:
+        return said["from_ns"] / MS, said["to_ns"] / MS
+
+    part = told(first, "--trace", "2")
+    assert (part["trace"], *span_ms(part)) == (2, 200, 700)
+    assert part["flows"][0]["limited_by"] is None
+    assert told(first, "--trace", "1") == told(first)
+    less = told(first, "--trace", "2", "--window", "500ms..600ms")
+    assert (less["trace"], *span_ms(less)) == (2, 500, 600)
+    assert told(first, "--window", "500ms..600ms", "--trace", "1")["trace"] == 1
+
+    both = told(first, "--against", second, "--trace", "2")
+    assert [(each["trace"], *span_ms(each)) for each in (both, both["against"])] == [
+        (2, 200, 700), (1, 200, 700),
+    ]  # fmt: skip
+    turned = told(second, "--against", first, "--trace", "1", "--trace", "2")
+    assert [(each["trace"], *span_ms(each)) for each in (turned, turned["against"])] == [
+        (1, 200, 700), (2, 200, 700),
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_trace_that_does_not_show_it_is_refused(zoomed: list[str]) -> None:
+    first, second = zoomed
+    for words, said in (
+        (["--trace", "9"], f"--trace 9: run {first} has no such trace; it has 1, 2, 3"),
+        (["--trace", "3"], f"--trace 3: trace 3 of run {first} does not show it: it has no queue "
+         "or drops\n  fix: leave --trace out: another trace is taken then, or made"),
+        (["--trace", "2", "--at", "1s"], "does not show it: it is of 0.2s..0.7s"),
+        (["--trace", "1", "--trace", "1"], "--trace: give one, or with --against one of each run"),
+        (["--against", second, "--trace", "1", "--trace", "2"],
+         f"--trace 2: run {second} has no such trace; it has none"),
+    ):  # fmt: skip
+        done = orchestrator("explain", first, *words, "--quiet")
+        assert done.exit_code == 2, words
+        assert said in done.stderr
 
 
 def test_of_runs_of_unequal_length_the_time_of_both_is_compared(

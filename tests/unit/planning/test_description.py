@@ -51,6 +51,7 @@ def test_the_quickstart_is_described() -> None:
         "queue_packets": 100,
         "queue_bytes": 151_400,
         "queue_ms": 121.12,
+        "queue_whole_packets": 100,
     }
     assert only["bottlenecks"][1] == {**forward, "name": "bottleneck:reverse"}
 
@@ -73,6 +74,7 @@ def test_a_queue_in_bytes_is_also_given_in_full_size_packets() -> None:
     bottleneck = described("topology.bottleneck.queue.limit=1bdp")["runs"][0]["bottlenecks"][0]
     assert bottleneck["queue_bytes"] == 125_000
     assert bottleneck["queue_packets"] == pytest.approx(82.6)
+    assert bottleneck["queue_whole_packets"] == 82
     assert bottleneck["queue_ms"] == 100.0
 
 
