@@ -46,7 +46,7 @@ def test_the_text_names_flows_and_bottlenecks(tmp_path: Path) -> None:
     assert QUICKSTART_RTTS == ["100.096", "101.517"]
     assert ["westwood", "1", "westwood", *QUICKSTART_RTTS, "bottleneck"] in found
     assert [
-        "bottleneck:forward", "10.000", "10.000", "82.6", "droptail", "100.0", "121.120", "0",
+        "bottleneck:forward", "10.000", "10.000", "82.6", "droptail", "100", "121.120", "0",
     ] in found  # fmt: skip
     golden.check(GOLDEN / "plan.txt", result.stdout)
 
