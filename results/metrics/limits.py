@@ -29,8 +29,9 @@ def cwnd_limited_share(data: RunData, flows: Sequence[int], span: Span) -> float
 
     The growth of tcpi_busy_time less that of tcpi_rwnd_limited and tcpi_sndbuf_limited, / the
     flow's time (RFC 4898 tcpEStatsPerfSndLimTimeCwnd). An application that sends little and waits
-    counts here, too, until its data are acknowledged. Of a run the mean over its flows, weighed by
-    their times.
+    counts here, too, until its data are acknowledged. So does a sender that paces, such as BBR's,
+    while it waits for its next packet's time. Of a run the mean over its flows, weighed by their
+    times.
     """
     return _share(data, flows, span, lambda times: times.busy - times.window - times.buffer)
 

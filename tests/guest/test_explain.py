@@ -301,3 +301,21 @@ def test_of_two_traces_the_one_that_knows_the_packets_in_the_queue_is_read(
     assert closer.exit_code == 0, closer.stderr
     for words in ((), window):
         assert of_whom.search(told(*words))
+
+
+def test_the_time_of_bbr_is_told_to_be_paced_and_that_of_cubic_not(tmp_path: Path) -> None:
+    file, db = tmp_path / "paced.yaml", tmp_path / "runs.db"
+    text = CAUSES["full queue"].text.replace("queue: {limit: 20p}", "queue: {limit: 100p}")
+    shares: dict[str, float] = {}
+    for congestion in ("bbr", "cubic"):
+        file.write_text(text.replace("congestion: reno", f"congestion: {congestion}"))
+        ended = orchestrator("run", str(file), "--db", str(db))
+        assert ended.exit_code == 0, ended.stderr
+        told = orchestrator("explain", "last", "--db", str(db), "--json")
+        assert told.exit_code == 0, told.stderr
+        (flow,) = json.loads(told.stdout)["flows"]
+        shares[congestion] = flow["paced_share"]
+        assert flow["goodput_bps"] > 1e6
+        assert flow["cwnd_mean_segments"] > 10
+    assert shares["bbr"] > 0.5
+    assert shares["cubic"] < 0.05

@@ -128,6 +128,7 @@ def stories(path: RunAddress) -> Response:
                     flow=flow.name,
                     limited_by=None if story.limits is None else story.limits.shares,
                     limits_shown_by=None if story.limits is None else story.limits.shown_by,
+                    paced_share=None if story.limits is None else story.limits.paced_share,
                     costliest=[_costly(event, kinds) for event, kinds in story.costliest],
                 )
                 for flow, story in zip(stored.flows, told, strict=False)

@@ -74,6 +74,10 @@ class FlowStory(ResponseModel):
         description="shares of its time by what limited its sender; null: none was seen, as of UDP"
     )
     limits_shown_by: Literal["samples", "acks"] | None
+    paced_share: float | None = Field(
+        description="share of the congestion window's time in which pacing held the sender back; "
+        "null: not known"
+    )
     costliest: list[CostlyMoments] = Field(description="what cost it most, the costliest first")
 
 
