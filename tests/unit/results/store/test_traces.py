@@ -321,7 +321,7 @@ def of_schema_13(path: Path) -> str:
         connection.execute("UPDATE checksums SET schema = 13")
         names = checksum.covered(13)
         connection.executemany(
-            "UPDATE checksums SET rows = ?, sha256 = ? WHERE \"table\" = ?",
+            'UPDATE checksums SET rows = ?, sha256 = ? WHERE "table" = ?',
             [
                 (*checksum.SamplesHash(table, names[table]).result(), table)
                 for table in ("tcp_samples", "queue_samples")
