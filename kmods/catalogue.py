@@ -2,8 +2,9 @@
 
 A module of this project is a file ``tcp_<name>.c``. Its parameters are the CC_PARAM lines (see
 cc_param.h), and its settings of a network namespace the CC_SETTING lines (see cc_netns.h). The
-CC_SHOWS line says what it shows of a connection (see cc_info.h). So a new module is one new file. A
-user's folder is read in the same way, including plain ``module_param`` lines.
+CC_SHOWS line says what it shows of a connection (see cc_info.h), and a CC_SINCE line on which
+kernels it works (see cc.h). So a new module is one new file. A user's folder is read in the same
+way, including plain ``module_param`` lines.
 """
 
 from __future__ import annotations
@@ -68,6 +69,7 @@ _RANGES = {
 _SHOWS = re.compile(
     r"^CC_SHOWS\(\s*+\w++" + r",\s*+\"([^\"\\\n]{1,99})\"" * 4 + r"\s*+\);", re.MULTILINE
 )
+_SINCE = re.compile(r"^CC_SINCE\((\d{1,4}), (\d{1,4}), \"([^\"\\\n]{1,99})\"\);", re.MULTILINE)
 _WITH_UNIT = re.compile(r"(.+) \[(.+)\]")
 _OPERATIONS = re.compile(
     r"\bstruct\s+tcp_congestion_ops\b[^;{=]{0,200}=\s*\{(.{0,5000}?)\}\s*;", re.DOTALL
@@ -119,6 +121,19 @@ class Parameter:
 
 
 @dataclass(frozen=True)
+class Since:
+    """The first series of kernels on which a module works, and ``what`` earlier ones lack."""
+
+    series: tuple[int, int]
+    what: str
+
+    def is_in(self, release: str) -> bool:
+        """Whether the module works on a kernel; a release such as ``6.12.1-x``."""
+        match = re.match(r"(\d+)\.(\d+)", release)
+        return match is None or (int(match[1]), int(match[2])) >= self.series
+
+
+@dataclass(frozen=True)
 class Module:
     """A congestion control and its parameters; those of one ``source`` share them."""
 
@@ -127,6 +142,8 @@ class Module:
     parameters: Mapping[str, Parameter]
     shown: tuple[tuple[str, str], ...]
     """(meaning, unit) of the four integers that it shows of a connection: its CC_SHOWS line."""
+    since: Since | None = None
+    """None for a module that works on every kernel."""
 
 
 @dataclass(frozen=True)
@@ -168,6 +185,15 @@ def modules(folder: Path = FOLDER) -> Mapping[str, Module]:
             code = source.read_text(encoding="utf-8")
             by_name |= _defined(source, code, _parameters(code, texts))
     return by_name
+
+
+def modules_of(release: str, folder: Path = FOLDER) -> Mapping[str, Module]:
+    """Return the modules that work on a kernel of that release."""
+    return {
+        name: module
+        for name, module in modules(folder).items()
+        if module.since is None or module.since.is_in(release)
+    }
 
 
 def read(path: Path) -> Folder:
@@ -299,7 +325,13 @@ def _defined(source: Path, code: str, parameters: Mapping[str, Parameter]) -> di
         if len(name) <= NAME_MAX
     )
     shown = _shown(_without_comments(code))
-    return {name: Module(name, source, parameters, shown) for name in names}
+    since = _since(_without_comments(code))
+    return {name: Module(name, source, parameters, shown, since) for name in names}
+
+
+def _since(code: str) -> Since | None:
+    match = _SINCE.search(code)
+    return None if match is None else Since((int(match[1]), int(match[2])), match[3])
 
 
 def _shown(code: str) -> tuple[tuple[str, str], ...]:

@@ -35,6 +35,25 @@
 MODULE_AUTHOR("The authors of the TCP congestion-control orchestrator");
 MODULE_VERSION("1.1");
 
+/*
+ * The first kernel on which a module works, and what earlier ones lack. modinfo
+ * prints it, and catalogue.py reads it from this line: a run on an earlier
+ * kernel is refused. For a host of one's own CC_REFUSE_TO_LOAD takes the place
+ * of the module's code there, so that one Kbuild serves all kernels.
+ */
+#define CC_SINCE(major, minor, what)					\
+	static const char cc_since[] __maybe_unused =			\
+		#major "." #minor " or later, which has " what;		\
+	MODULE_INFO(since, #major "." #minor ": " what)
+
+#define CC_REFUSE_TO_LOAD(name)						\
+static int __init name##_register(void)					\
+{									\
+	pr_err("%s: needs Linux %s\n", KBUILD_MODNAME, cc_since);	\
+	return -EOPNOTSUPP;						\
+}									\
+module_init(name##_register)
+
 /* The state has room in a socket, and cc_flow_of() is right for it */
 #define CC_CHECK_STATE(state, flow)					\
 	do {								\

@@ -153,6 +153,12 @@ static inline const char *cc_drop_reason(enum skb_drop_reason reason)
 #endif
 }
 
+/*
+ * Accurate ECN (RFC 9768) can be negotiated, and congestion controls can ask for
+ * it. Its parts came with 6.18 and 6.19, and its sysctl with 7.0.
+ */
+#define CC_HAS_ACCURATE_ECN (LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0))
+
 /* Whether a connection negotiated ECN; from 6.18 on that may be accurate ECN */
 static inline bool cc_ecn_negotiated(const struct sock *sk)
 {

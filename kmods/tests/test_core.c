@@ -20,6 +20,7 @@
 #include "test_figures.c"
 #include "test_chosen.c"
 #include "test_sojourn.c"
+#include "test_prague.c"
 
 static const struct test {
 	const char *name;
@@ -37,6 +38,7 @@ static const struct test {
 	{ "figures", test_figures },
 	{ "chosen", test_chosen },
 	{ "sojourn", test_sojourn },
+	{ "prague", test_prague },
 	{ NULL, NULL },
 };
 

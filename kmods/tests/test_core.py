@@ -24,6 +24,7 @@ TESTS = (
     "figures",
     "chosen",
     "sojourn",
+    "prague",
 )
 
 

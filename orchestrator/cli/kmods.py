@@ -44,6 +44,9 @@ def build() -> None:
 def check(modules: tuple[str, ...], as_json: bool) -> int:
     """Build all modules, or those named, and check that each works in the guest's kernel.
 
+    Without names, a module that needs a newer kernel is left out, with a line that says so. The
+    kernel is the default one, which ORCHESTRATOR_KERNEL_SOURCE names.
+
     Each module is loaded. Every parameter and setting must have the default of its source, accept
     both ends of its range and reject values outside. Unloading must fail while a socket uses the
     module, and succeed after that. Then one flow must fill a link in a faithful run. The exit
@@ -52,6 +55,7 @@ def check(modules: tuple[str, ...], as_json: bool) -> int:
     names = _known(modules)
     with StatusLine() as line:
         kernel = ensure_kernel(line)
+        names = _working(names, kernel.release, bool(modules))
         line.show("checking the modules in the guest's kernel")
         checked = module_check.check(kernel, names, lambda planned: LiveProgress(planned, line))
     if as_json:
@@ -69,6 +73,24 @@ def _known(modules: Sequence[str]) -> list[str]:
         hint = suggest(unknown[0], valid)
         raise UsageError(f"there is no module `{unknown[0]}`{hint}; available: {', '.join(valid)}")
     return list(dict.fromkeys(modules)) or valid
+
+
+def _working(names: Sequence[str], release: str, are_named: bool) -> list[str]:
+    """Return the names of the modules that work on the kernel; UsageError for a named other one."""
+    for name in names:
+        since = catalogue.modules()[name].since
+        if since is None or since.is_in(release):
+            continue
+        series = ".".join(map(str, since.series))
+        problem = f"Linux {release} has no {since.what}, which `{name}` needs"
+        if are_named:
+            raise UsageError(
+                f"{problem}: kernels from {series} on do\n"
+                "  fix: name such a kernel by ORCHESTRATOR_KERNEL_SOURCE"
+            )
+        terminal.line(f"{name}: not checked: {problem}", err=True)
+    works = catalogue.modules_of(release)
+    return [name for name in names if name in works]
 
 
 def _print(rows: Sequence[ModuleCheckResult]) -> None:

@@ -23,7 +23,10 @@ from tests.guest.conftest import QUICKSTART, Quiet
 
 pytestmark = pytest.mark.guest
 
-NAMES = [*sorted(catalogue.modules()), "bbr"]  # bbr shows that the test sees what ss prints
+NAMES = [
+    *sorted(catalogue.modules_of("6.12")),
+    "bbr",
+]  # bbr shows that the test sees what ss prints
 RATE_KBPS = 4000
 SAMPLED_NS = 6_100_000_000
 PARAMETERS = {  # with which no value stays zero
@@ -142,9 +145,9 @@ def test_ss_shows_no_module_under_the_name_of_another_algorithm(looked: Looked, 
     assert [text.split(":")[0] for text in values] == (["bbr"] if name == "bbr" else [])
 
 
-@pytest.mark.parametrize("name", sorted(catalogue.modules()))
+@pytest.mark.parametrize("name", sorted(catalogue.modules_of("6.12")))
 def test_samples_have_every_value_that_a_module_shows(looked: Looked, name: str) -> None:
-    shown = catalogue.modules()[name].shown
+    shown = catalogue.modules_of("6.12")[name].shown
     stored = looked.stored
     assert stored.flows[stored.flow_index(name)].congestion_fields == shown
     for slot, (meaning, _unit) in enumerate(shown):
@@ -153,7 +156,7 @@ def test_samples_have_every_value_that_a_module_shows(looked: Looked, name: str)
         assert not seen or meaning != "unused"
 
 
-@pytest.mark.parametrize("name", sorted({*catalogue.modules()} - {"fast"}))
+@pytest.mark.parametrize("name", sorted({*catalogue.modules_of("6.12")} - {"fast"}))
 def test_the_trace_shows_what_is_sampled(looked: Looked, name: str) -> None:
     # FAST's rate follows from cwnd, which may change between the trace and the sample.
     (line,) = (line for line in looked.sockets if name in line.split())

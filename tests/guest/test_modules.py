@@ -27,7 +27,7 @@ LOSSY = "topology.bottleneck.loss={forward: 1%, reverse: 0%}"
 SETTING = "net.ipv4.idealtcp_rate_bps"
 
 
-@pytest.mark.parametrize("name", sorted(catalogue.modules()))
+@pytest.mark.parametrize("name", sorted(catalogue.modules_of("6.12")))
 def test_a_module_fills_a_lossless_link_with_a_bdp_queue(
     run: Run, db: Path, kernel: GuestKernel, name: str
 ) -> None:

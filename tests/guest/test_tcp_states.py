@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from guest.build import GuestKernel
-from kmods.catalogue import modules
 from tests.guest.peer import boot, plan
 from tests.guest.peer.asserted import (
     assert_open_before,
@@ -27,7 +26,7 @@ from tests.guest.peer.asserted import (
 from tests.guest.peer.estimators import Estimator
 from tests.guest.peer.follow import Followed, follow
 from tests.guest.peer.models import MODELS
-from tests.guest.peer.plan import CONTROL, Run
+from tests.guest.peer.plan import CONTROL, Run, modules
 from tests.guest.peer.replay import (
     CWR,
     DISORDER,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from guest.patch_series import Series, series_of
+from kmods import catalogue
 from orchestrator.compile.netem import netem_provenance
 from orchestrator.errors import UsageError
 from orchestrator.planning.runspec import RunSpec
@@ -70,6 +72,23 @@ def _has_queue(spec: RunSpec, kind: str) -> bool:
     )
 
 
+def _runs(spec: RunSpec, congestion: str) -> bool:
+    """Tell whether a flow has this congestion control of ours, and not one of the user's folder."""
+    return any(flow.congestion == congestion and flow.module is None for flow in spec.flows)
+
+
+def _of_modules() -> Iterable[Feature]:
+    """Yield what each of our modules needs that some kernels lack."""
+    for name, module in catalogue.modules().items():
+        if module.since is not None:
+            yield Feature(
+                f"has no {module.since.what}, which the congestion control `{name}` needs",
+                "another congestion control",
+                functools.partial(_runs, congestion=name),
+                since=module.since.series,
+            )
+
+
 FEATURES = (
     Feature(
         # ip-sysctl.rst of Linux 7.3 says that the bit has no effect any more.
@@ -108,6 +127,7 @@ FEATURES = (
         ),
         since=(7, 0),
     ),
+    *_of_modules(),
 )
 
 

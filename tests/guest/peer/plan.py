@@ -6,7 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kmods.catalogue import Module, Parameter, modules
+from kmods.catalogue import Module, Parameter, modules_of
+
+KERNEL = "6.12"
+"""The guest's kernel here. tests/kernels has modules that need a newer one."""
 
 CONTROL = "reno"
 """Mainline's, whose values are known without any paper: it shows that the harness is right."""
@@ -38,6 +41,11 @@ TOLD = {"idealtcp_rate_bps": 30 * SEGMENT_BYTES * 8 * 10, "idealtcp_rtt_us": 100
 
 LARGE_TOLD = {"idealtcp_rate_bps": 2_829_000_000, "idealtcp_rtt_us": 600_000}
 """414 404 segments of 512 bytes."""
+
+
+def modules() -> Mapping[str, Module]:
+    """Return the modules that work on the guest's kernel."""
+    return modules_of(KERNEL)
 
 
 @dataclass(frozen=True)

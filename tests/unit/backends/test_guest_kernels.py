@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -81,6 +82,18 @@ def test_a_kernel_that_lacks_what_a_run_wants_is_refused(
         return
     with pytest.raises(UsageError, match=rf"Linux {release} .*{lack}"):
         require_features(wants, release)
+
+
+def test_a_kernel_on_which_a_module_does_not_work_is_refused() -> None:
+    wants = spec(SCENARIO.replace("congestion: reno", "congestion: prague"))
+    require_features(wants, "7.0.1")
+    lack = (
+        r"(?s)has no Accurate ECN, which .*`prague` needs: kernels from 7\.0 on do.*--kernel 7\.3"
+    )
+    with pytest.raises(UsageError, match=lack):
+        require_features(wants, "6.19.9")
+    mine = replace(wants.flows[0], module=cast(Any, object()))
+    require_features(replace(wants, flows=(mine,)), "6.19.9")  # a user's own, which we do not know
 
 
 def test_a_kernel_without_a_queue_is_refused() -> None:

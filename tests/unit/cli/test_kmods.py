@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from orchestrator.execution import module_check
 from orchestrator.execution.module_check import CaseResult, ModuleCheckResult, ModuleFlowResult
 from orchestrator.protocol.examination import Observed
 
+OLD = SimpleNamespace(release="6.12.1")
 GOOD = ModuleCheckResult(
     "tibet",
     [
@@ -51,7 +53,7 @@ def check(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """Run the command on what was found out, instead of a guest."""
 
     def run(found: Sequence[ModuleCheckResult], *args: str) -> Result:
-        monkeypatch.setattr(kmods, "ensure_kernel", lambda line: None)
+        monkeypatch.setattr(kmods, "ensure_kernel", lambda line: OLD)
         monkeypatch.setattr(module_check, "check", lambda kernel, names, observe: list(found))
         return CliRunner().invoke(commands, ["kmods", "check", *args])
 
@@ -164,11 +166,35 @@ def test_modules_may_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
         asked.append(names)
         return []
 
-    monkeypatch.setattr(kmods, "ensure_kernel", lambda line: None)
+    monkeypatch.setattr(kmods, "ensure_kernel", lambda line: OLD)
     monkeypatch.setattr(module_check, "check", check)
     for words in (["tibet", "fast", "tibet"], []):
         assert CliRunner().invoke(commands, ["kmods", "check", *words]).exit_code == 0
-    assert asked == [["tibet", "fast"], sorted(catalogue.modules())]
+    assert asked == [["tibet", "fast"], sorted(catalogue.modules_of("6.12"))]
+
+
+def test_a_module_that_needs_a_newer_kernel_is_left_out_or_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[list[str]] = []
+
+    def check(kernel: object, names: list[str], observe: object) -> list[ModuleCheckResult]:
+        asked.append(names)
+        return []
+
+    monkeypatch.setattr(kmods, "ensure_kernel", lambda line: OLD)
+    monkeypatch.setattr(module_check, "check", check)
+    lack = "Linux 6.12.1 has no Accurate ECN, which `prague` needs"
+    result = CliRunner().invoke(commands, ["kmods", "check"])
+    assert result.exit_code == 0
+    assert f"prague: not checked: {lack}" in result.stderr
+    assert "prague" not in asked[0]
+    result = CliRunner().invoke(commands, ["kmods", "check", "prague"])
+    assert result.exit_code == 2
+    assert f"{lack}: kernels from 7.0 on do" in result.stderr
+    monkeypatch.setattr(kmods, "ensure_kernel", lambda line: SimpleNamespace(release="7.3.4"))
+    assert CliRunner().invoke(commands, ["kmods", "check", "prague"]).exit_code == 0
+    assert asked[1:] == [["prague"]]
 
 
 def test_an_unknown_module_is_refused_with_the_valid_ones() -> None:

@@ -35,11 +35,24 @@ static struct tcp_congestion_ops ops = { .name = "example", };
 """
 
 
+SINCE = 'CC_SINCE(7, 0, "a feature");\n'
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "tcp_example.c").write_text(SOURCE, encoding="utf-8")
     (tmp_path / "cc.h").write_text('#define CC_LATER_TEXT \\\n\t"one " \\\n\t"two"\n', "utf-8")
     return tmp_path
+
+
+def test_a_module_says_on_which_kernels_it_works(tmp_path: Path) -> None:
+    (tmp_path / "tcp_example.c").write_text(SOURCE + SINCE, encoding="utf-8")
+    (since,) = (module.since for module in catalogue.modules(tmp_path).values())
+    assert since == catalogue.Since((7, 0), "a feature")
+    for release, works in (("6.19.9", False), ("7.0.0", True), ("7.3.4-x", True), ("odd", True)):
+        assert (set(catalogue.modules_of(release, tmp_path)) == {"example"}) is works
+    assert [name for name, one in catalogue.modules().items() if one.since] == ["prague"]
+    assert "prague-classic" not in catalogue.modules()
 
 
 def test_a_module_is_read_from_its_source(folder: Path) -> None:
