@@ -27,9 +27,12 @@ ROOT = Path(__file__).resolve().parents[2] / "scenarios"
 FILES = [
     file
     for file in sorted(ROOT.rglob("*.yaml"))
-    if "kind: live-path" not in file.read_text() and file.parent != ROOT / "papers" / "claims"
+    if "kind: live-path" not in file.read_text()
+    and "\nkernel: " not in file.read_text()
+    and file.parent != ROOT / "papers" / "claims"
 ]
-"""All but those over a real network: tests/unit/scenario/test_shipped_lab.py. Claims are none."""
+"""All but those over a real network (tests/unit/scenario/test_shipped_lab.py), and those that name
+another kernel (tests/kernels). Claims are none."""
 SHORT_S = 10.0
 """Estimated wall time from which a scenario needs a reduced form."""
 

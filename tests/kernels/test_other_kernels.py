@@ -231,6 +231,124 @@ def test_a_kernel_before_the_fields_of_ecn_has_none(tmp_path: Path) -> None:
             assert (flow["ce_packets"], flow["not_ect_packets"] > 100) == (0, True)
 
 
+def write_l4s(tmp_path: Path, flows: str, queue: str = "{kind: dualpi2}") -> str:
+    """Write a scenario of 100 Mbit/s and a base RTT of 10 ms with these flows; return its path."""
+    file = tmp_path / "l4s.yaml"
+    file.write_text(
+        "version: 1\nname: l4s\nseed: 1\nduration: 15s\nwarmup: 5s\nstart_jitter: 10ms\n"
+        "kernel: 7.3\ntopology:\n  kind: dumbbell\n"
+        f"  bottleneck: {{rate: 100mbit, delay: 4ms, queue: {queue}}}\n"
+        "  access: {rate: 1gbit, delay: 500us}\n  groups: [{name: a}, {name: b}]\n"
+        f"flows:\n{flows}"
+    )
+    return str(file)
+
+
+PRAGUE = "  - {name: prague, group: a, congestion: prague, tcp: {ecn: accurate}}\n"
+CUBIC = "  - {name: cubic, group: b, congestion: cubic}\n"
+
+
+def test_prague_fills_a_link_with_dualpi2_and_hardly_queues(tmp_path: Path) -> None:
+    (made,) = run(write_l4s(tmp_path, PRAGUE), "--db", str(tmp_path / "runs.db"))
+    assert made["fidelity"]["verdict"] == "faithful"
+    assert made["metrics"]["utilisation"] > 0.95
+    assert made["links"][0]["queue_delay_p99_s"] < 0.002
+    (prague,) = made["flows"]
+    assert prague["congestion_control"] == "prague"
+    assert prague["retransmitted_segments"] == 0
+    assert prague["ecn_marked_segments"] > 100
+
+
+def test_alpha_is_the_share_of_marks_and_the_virtual_rtt_begins_late(tmp_path: Path) -> None:
+    db = tmp_path / "runs.db"
+    (made,) = run(write_l4s(tmp_path, PRAGUE), "--db", str(db))
+    wanted = ["time_ns", "congestion_2", "congestion_3", "rtt_us"]
+    with Store.open_read_only(db) as store:
+        shown = store.load(made["id"]).tcp(
+            0, 0, [*wanted, "delivered_segments", "delivered_ce_segments"]
+        )
+    late = shown["time_ns"] > 8_000_000_000  # 500 round trips after slow start
+    marks, segments = (
+        shown[name][late][-1] - shown[name][late][0]
+        for name in ("delivered_ce_segments", "delivered_segments")
+    )
+    assert shown["congestion_2"][late].mean() / 2**30 == pytest.approx(marks / segments, rel=0.15)
+    assert set(shown["congestion_3"][late].tolist()) == {25_000}
+    early = (shown["time_ns"] > 1_000_000_000) & (shown["time_ns"] < 4_000_000_000)
+    assert abs(shown["congestion_3"][early] - shown["rtt_us"][early]).max() < 1000
+
+
+def test_a_drop_is_a_loss_for_prague_as_for_reno(tmp_path: Path) -> None:
+    queue = "{kind: codel, target: 5ms, interval: 100ms}"
+    (made,) = run(write_l4s(tmp_path, PRAGUE + CUBIC, queue), "--db", str(tmp_path / "runs.db"))
+    assert made["fidelity"]["verdict"] == "faithful"
+    prague, cubic = made["flows"]
+    assert prague["retransmitted_segments"] > 0
+    assert 1 / 3 < prague["goodput_bps"] / cubic["goodput_bps"] < 3
+
+
+FAULTS = {
+    # Linux's own flag for ECT(1) is for the handshake only (see the module's head).
+    "without the hook": (
+        "return nf_register_net_hooks(net, prague_hooks,\n\t\t\t\t     ARRAY_SIZE(prague_hooks));",
+        "return 0;",
+    ),
+    # A quarter of the window at each mark: the link is not full.
+    "alpha is always 1": ("prague_reduce(prague_window(sk), p->alpha)",
+                          "prague_reduce(prague_window(sk), CORE_ONE_Q32)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_faults_of_prague_are_seen(tmp_path: Path, fault: str) -> None:
+    module = tmp_path / "module"
+    module.mkdir()
+    source = (ROOT / "kmods" / "tcp_prague.c").read_text()
+    old, new = FAULTS[fault]
+    assert source.count(old) == 1
+    source = source.replace(old, new)
+    if "hook" in fault:
+        unregister = "nf_unregister_net_hooks(net, prague_hooks, ARRAY_SIZE(prague_hooks));"
+        assert source.count(unregister) == 1
+        source = source.replace(unregister, "(void)prague_hooks;")
+    (module / "tcp_prague.c").write_text(source)
+    flows = PRAGUE.replace("congestion: prague", f"congestion: {{name: prague, module: {module}}}")
+    file = write_l4s(tmp_path, flows, "{kind: dualpi2}")
+    (made,) = run(file, "--db", str(tmp_path / "runs.db"))
+    assert made["status"] == "ok", made["error"]
+    if "hook" in fault:
+        # All of it is in the classic queue, whose target is 15 ms.
+        assert made["links"][0]["queue_delay_p50_s"] > 0.005
+    else:
+        assert made["metrics"]["utilisation"] < 0.95
+
+
+def test_an_old_kernel_has_no_prague(tmp_path: Path) -> None:
+    words = ("--set", "flows.0.congestion=prague", "--db", str(tmp_path / "runs.db"))
+    done = orchestrator("run", "scenarios/quickstart.yaml", *words)
+    assert done.returncode == 2
+    assert "has no Accurate ECN, which the congestion control `prague` needs" in done.stderr
+    assert "kernels from 7.0 on do" in done.stderr
+
+
+def test_the_modules_that_need_this_kernel_keep_their_promises(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", "7.3")
+    done = orchestrator("kmods", "check", "prague", "--json")
+    assert done.returncode == 0, done.stdout + done.stderr
+    (row,) = json.loads(done.stdout)["modules"]
+    assert row["ok"]
+
+
+def test_the_l4s_tutorial_is_faithful_and_gives_equal_digests(tmp_path: Path) -> None:
+    words = (str(SCENARIOS / "tutorial/28-l4s.yaml"), "--reduced")
+    first = run(*words, "--db", str(tmp_path / "first.db"))
+    assert [each["fidelity"]["verdict"] for each in first] == ["faithful"] * 3
+    again = run(*words, "--db", str(tmp_path / "again.db"))
+    assert [each["digest"] for each in again] == [each["digest"] for each in first]
+
+
 def test_an_old_kernel_has_neither_dualpi2_nor_accurate_ecn(tmp_path: Path) -> None:
     file = tmp_path / "l4s.yaml"
     file.write_text(DUALPI2)
