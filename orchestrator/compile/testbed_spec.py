@@ -14,7 +14,7 @@ from orchestrator.compile.policer import policer_document
 from orchestrator.compile.probes import probes, queue_packets
 from orchestrator.compile.schedule import planned_steps, traces
 from orchestrator.compile.seeds import traffic_seed
-from orchestrator.kinds.tcp import RTAX_MTU
+from orchestrator.kinds.tcp import KERNELS_OWN, RTAX_MTU
 from orchestrator.network import Channel, Network
 from orchestrator.planning.runspec import Pair, PlannedFlow, RunSpec, at_most
 from orchestrator.protocol.numbering import host_address, host_mac
@@ -92,7 +92,7 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
         "flows": [_flow(flow, run.seed, n) for n, flow in enumerate(run.flows)],
         "planned_steps": planned_steps(run),
         "traces": traces(run),
-        "sysctls": _host_sysctls(run),
+        "sysctls": _shared_sysctls(run),
         "namespaces": _namespaces(run),
         "route_metrics": {
             host: {str(metric): value for metric, value in metrics.items()}
@@ -193,11 +193,31 @@ def _host_sysctls(run: RunSpec) -> dict[str, str | int]:
     }
 
 
+def _left_to_the_kernel(run: RunSpec) -> set[str]:
+    """Return the sysctls that keep the kernel's own value at some host."""
+    values = (item for settings in run.hosts.values() for item in settings.sysctls.items())
+    return {name for name, value in values if value == KERNELS_OWN}
+
+
+def _shared_sysctls(run: RunSpec) -> dict[str, str | int]:
+    """Return the sysctls of every host, without those that some host leaves to the kernel."""
+    left = _left_to_the_kernel(run)
+    return {name: value for name, value in _host_sysctls(run).items() if name not in left}
+
+
 def _namespaces(run: RunSpec) -> dict[str, dict[str, str | int]]:
-    """Return {host: {sysctl: value}} of the hosts that have sysctls of their own."""
-    by_host = {
-        host: dict(settings.sysctls) for host, settings in run.hosts.items() if settings.sysctls
-    }
+    """Return {host: {sysctl: value}} of the hosts that have sysctls of their own.
+
+    A sysctl of every host that one of them leaves to the kernel is set at each of the others.
+    """
+    left = _left_to_the_kernel(run)
+    others = {name: value for name, value in _host_sysctls(run).items() if name in left}
+    by_host: dict[str, dict[str, str | int]] = {}
+    for host in run.network.hosts:
+        values = {**others, **(run.hosts[host].sysctls if host in run.hosts else {})}
+        values = {name: value for name, value in values.items() if value != KERNELS_OWN}
+        if values:
+            by_host[host] = values
     for flow in run.flows:
         for name, value in flow.settings.items():
             by_host.setdefault(flow.source, {})[f"net.ipv4.{name}"] = value

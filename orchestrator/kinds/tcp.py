@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
+from pydantic import AfterValidator, Field, PlainSerializer, PlainValidator, WithJsonSchema
 
-from orchestrator.kinds.fields import Size, Strict, Time
+from orchestrator import units
+from orchestrator.kinds.fields import Strict, Time
 from orchestrator.kinds.profiles import profiles
 from orchestrator.protocol.links.frames import IPV4_BYTES, MOST_MTU_BYTES, TCP_BYTES
 from orchestrator.suggestions import suggest
@@ -36,9 +37,18 @@ def _known(name: str) -> str:
     return name
 
 
-def _buffer(size_bytes: int) -> int:
+KERNELS_OWN = "kernel"
+"""A limit, and the value of a sysctl, that stays as the kernel has set it when it booted."""
+
+
+def _buffer(value: object) -> int | str:
+    if value == KERNELS_OWN:
+        return KERNELS_OWN
+    size_bytes = units.parse_size(value)
     if not _LEAST_BUFFER_BYTES <= size_bytes <= 2**31 - 1:
-        raise ValueError(f"a socket buffer must be from {_LEAST_BUFFER_BYTES} B to 2^31 - 1 B")
+        raise ValueError(
+            f"a socket buffer must be from {_LEAST_BUFFER_BYTES} B to 2^31 - 1 B, or {KERNELS_OWN}"
+        )
     return size_bytes
 
 
@@ -50,7 +60,15 @@ def _rto_min(time_s: float) -> float:
     return time_s
 
 
-Buffer = Annotated[Size, AfterValidator(_buffer)]
+Buffer = Annotated[
+    int | str,
+    PlainValidator(_buffer),
+    PlainSerializer(
+        lambda value: value if isinstance(value, str) else units.format_size(value),
+        when_used="json",
+    ),
+    WithJsonSchema({"type": "string", "examples": ["150kB", KERNELS_OWN]}),
+]
 
 
 _ECN: dict[str, int] = {"accept": 2, "accurate": 3}
@@ -157,11 +175,13 @@ class TcpOptions(Strict):
     )
     send_buffer: Buffer | None = Field(
         default=None,
-        description="limit of the send buffer, as the kernel counts, 4096B to 2^31 - 1 bytes",
+        description="limit of the send buffer, as the kernel counts, 4096B to 2^31 - 1 bytes; "
+        "`kernel`: the kernel's own tcp_wmem. Without it, it is large enough never to limit",
     )
     receive_buffer: Buffer | None = Field(
         default=None,
-        description="limit of the receive buffer, as the kernel counts, 4096B to 2^31 - 1 bytes",
+        description="limit of the receive buffer, as the kernel counts, 4096B to 2^31 - 1 bytes; "
+        "`kernel`: the kernel's own tcp_rmem. Without it, it is large enough never to limit",
     )
 
     def values(self) -> dict[str, Any]:
@@ -176,7 +196,10 @@ class TcpOptions(Strict):
 
 @dataclass
 class HostTcp:
-    """Settings of one host's TCP stack: sysctls of its namespace, metrics of its route."""
+    """Settings of one host's TCP stack: sysctls of its namespace, metrics of its route.
+
+    A sysctl with the value ``KERNELS_OWN`` is not set.
+    """
 
     sysctls: dict[str, str | int] = field(default_factory=dict)
     metrics: dict[int, int] = field(default_factory=dict)
@@ -204,9 +227,13 @@ def _ecn_sysctl(value: bool | int | str) -> Mapping[str, str | int]:
     return {"net.ipv4.tcp_ecn": number}
 
 
-def _memory(name: str, start_bytes: int) -> Callable[[int], Mapping[str, str | int]]:
-    least = _LEAST_BUFFER_BYTES
-    return lambda most: {f"net.ipv4.{name}": f"{least} {min(start_bytes, most)} {most}"}
+def _memory(name: str, start_bytes: int) -> Callable[[int | str], Mapping[str, str | int]]:
+    def sysctl(most: int | str) -> Mapping[str, str | int]:
+        if isinstance(most, str):
+            return {f"net.ipv4.{name}": KERNELS_OWN}
+        return {f"net.ipv4.{name}": f"{_LEAST_BUFFER_BYTES} {min(start_bytes, most)} {most}"}
+
+    return sysctl
 
 
 def _rto_min_metrics(value: float) -> Mapping[int, int]:

@@ -6,14 +6,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator.errors import MachineError
+from orchestrator.kinds.tcp import KERNELS_OWN
 from orchestrator.planning.runspec import RunSpec, at_most, guest_memory_bytes
 
+_KERNELS_BUFFERS_BYTES = 4608 * 2**20
+"""Linux's own limits of socket buffers are lower below 4 GiB of memory for buffers: tcp_init() of
+net/ipv4/tcp.c takes at most 1/128 of it."""
 _MEMINFO = Path("/proc/meminfo")
 
 
 def memory_bytes(run: RunSpec) -> int:
     """Return the size of the guest's memory for a run, in bytes, without that for a trace."""
-    return guest_memory_bytes(at_most(run.network, run.events), len(run.flows))
+    needed = guest_memory_bytes(at_most(run.network, run.events), len(run.flows))
+    own = any(KERNELS_OWN in settings.sysctls.values() for settings in run.hosts.values())
+    return max(needed, _KERNELS_BUFFERS_BYTES) if own else needed
 
 
 def boot_memory_bytes(run: RunSpec) -> int:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.backends.guest.memory import memory_bytes
+from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.errors import ScenarioError
 from orchestrator.kinds.profiles import profiles
 from orchestrator.kinds.tcp import (
@@ -118,7 +120,8 @@ def test_options_of_a_sender_do_not_concern_flows_of_the_other_direction() -> No
         ("{initial_window: 0}", "initial_window"),
         ("{recovery: fack}", "recovery"),
         ("{rto_min: 0.5ms}", "whole milliseconds, from 1ms to 60s"),
-        ("{send_buffer: 1kB}", "from 4096 B to 2^31 - 1 B"),
+        ("{send_buffer: 1kB}", "from 4096 B to 2^31 - 1 B, or kernel"),
+        ("{receive_buffer: kernels}", "kernels"),
         ("{sacks: false}", "unknown key `sacks` (did you mean `sack`?)"),
     ],
 )
@@ -135,6 +138,24 @@ def test_initial_buffers_are_at_most_their_limit() -> None:
         "net.ipv4.tcp_wmem": "4096 8192 8192",
         "net.ipv4.tcp_rmem": "4096 131072 400000",
     }
+
+
+def test_the_kernels_own_buffers_are_set_at_no_host_that_asks_for_them() -> None:
+    """The other hosts keep the buffers that never limit, and a guest the memory of Linux's own."""
+    plain, own = run(), run("flows.westwood.tcp={receive_buffer: kernel}")
+    spec, usual = bed_spec(own, 2**30), bed_spec(plain, 2**30)
+    name = "net.ipv4.tcp_rmem"
+    assert name not in spec["sysctls"]
+    assert spec["sysctls"] == {
+        key: usual["sysctls"][key] for key in usual["sysctls"] if key != name
+    }
+    large = {name: usual["sysctls"][name]}
+    assert spec["namespaces"] == {host: large for host in own.network.hosts if host != "a_dst0"}
+    assert usual["namespaces"] == {}
+    assert memory_bytes(plain) < 4 * 2**30 < memory_bytes(own)
+    both = bed_spec(run("tcp={receive_buffer: kernel, send_buffer: kernel}"), 2**30)
+    assert name not in both["sysctls"]
+    assert "net.ipv4.tcp_wmem" in both["namespaces"]["a_dst0"], "it sends nothing"
 
 
 def test_a_locked_metric_keeps_the_locks_of_others() -> None:
