@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from orchestrator.recording.model import SENDER, FlowRecord
-from results.metrics.base import RunData, Span, growth, metric
+from results.metrics.base import RunData, Span, growth, last_before, metric
 
 
 @metric(
@@ -89,6 +89,23 @@ def app_limited_share(data: RunData, flows: Sequence[int], span: Span) -> float 
     handshake counts. Of a run the mean over its flows, weighed by their times.
     """
     return _share(data, flows, span, lambda times: times.length - times.busy)
+
+
+@metric("receive_window_growth", unit="1", subject="flow", scopes=("flow",))
+def receive_window_growth(data: RunData, flows: Sequence[int], span: Span) -> float | None:
+    """Factor by which the receiver's window grows in a base RTT, as the geometric mean over a span.
+
+    (tcpi_snd_wnd at the end / at the beginning) ^ (base RTT / length of the span). A window of
+    `measure` chooses the span, such as that of slow start. 1 where the window did not grow. None
+    of a flow without a connection or a window at the beginning, and over a path without delay.
+    """
+    (flow,) = flows
+    columns, rtt_s = data.tcp_columns(flow, SENDER), data.flows[flow].base_rtt_s
+    first, last = (last_before(columns["time_ns"], edge) for edge in (span.from_s, span.to_s))
+    if first is None or last is None or not rtt_s:
+        return None
+    before, after = (int(columns["snd_wnd_bytes"][edge]) for edge in (first, last))
+    return float((after / before) ** (rtt_s / span.length_s)) if before else None
 
 
 @dataclass(frozen=True)

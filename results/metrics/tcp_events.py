@@ -133,6 +133,24 @@ def hystart_exits(data: RunData, flows: Sequence[int], span: Span) -> int | None
 
 
 @metric(
+    "hystart_exit_cwnd_segments",
+    unit="segments",
+    subject="flow",
+    scopes=("run", "flow"),
+    title="cwnd at HyStart's exit",
+)
+def hystart_exit_cwnd_segments(data: RunData, flows: Sequence[int], span: Span) -> float | None:
+    """Mean congestion window at which HyStart ended slow start.
+
+    The growth of TCPHystartTrainCwnd and TCPHystartDelayCwnd / `hystart_exits`. None without an
+    exit, and as of `recoveries`.
+    """
+    exits = hystart_exits(data, flows, span)
+    windows = counted(data, flows, span, ("TCPHystartTrainCwnd", "TCPHystartDelayCwnd"))
+    return windows / exits if exits and windows is not None else None
+
+
+@metric(
     "ecn_marked_segments",
     unit="segments",
     subject="flow",

@@ -24,6 +24,8 @@ from tests.support.stores import restore
 NAMES = ("TcpExt:TCPTimeouts", "TcpExt:TCPSackRecovery", "TcpExt:TCPRenoRecovery",
          "TcpExt:PAWSEstab", "TcpExt:TCPRcvQDrop")  # fmt: skip
 HOSTS = (("s",), ("d",), ("s2",))
+HYSTART = ("TCPHystartTrainDetect", "TCPHystartTrainCwnd", "TCPHystartDelayDetect",
+           "TCPHystartDelayCwnd")  # fmt: skip
 OF_COUNTERS = ("recoveries", "timeouts", "spurious_timeouts", "tail_loss_probes",
                "lost_retransmissions", "undos", "hystart_exits", "receiver_drops_segments",
                "paws_drops_segments")  # fmt: skip
@@ -38,7 +40,7 @@ def data(
 ) -> Data:
     """A run with (time in s, host, counter, growth since the begin of traffic)."""
     counters = np.array(
-        [(round(time_s * 1e9), host, NAMES.index(f"TcpExt:{name}"), value)
+        [(round(time_s * 1e9), host, names.index(f"TcpExt:{name}"), value)
          for time_s, host, name, value in rows],
         COUNTER_DTYPE,
     )  # fmt: skip
@@ -63,6 +65,15 @@ def test_a_window_has_what_grew_between_its_edges() -> None:
     assert (whole.flows[0]["timeouts"], quiet.flows[0]["timeouts"]) == (6, 3)
     assert (whole.flows[0]["recoveries"], quiet.flows[0]["recoveries"]) == (7, 0)
     assert whole.run["timeouts"] == 6, "the receiver's host counts for no sender"
+
+
+def test_the_window_at_which_hystart_ended_slow_start_is_the_mean_over_its_ends() -> None:
+    names = tuple(f"TcpExt:{name}" for name in HYSTART)
+    rows = [(10.0, 0, name, value) for name, value in zip(HYSTART, (2, 1000, 1, 350), strict=True)]
+    found = metrics.compute(data(*rows, names=names))[WHOLE].flows[0]
+    assert (found["hystart_exits"], found["hystart_exit_cwnd_segments"]) == (3, 450)
+    found = metrics.compute(data((10.0, 0, HYSTART[0], 0), names=names))[WHOLE].flows[0]
+    assert (found["hystart_exits"], found["hystart_exit_cwnd_segments"]) == (0, None)
 
 
 def test_receivers_and_both_ends() -> None:

@@ -66,6 +66,24 @@ def test_without_a_single_connection_at_a_time_nothing_limits() -> None:
     assert {found[name] for name in SHARES} == {None}
 
 
+def test_the_growth_of_the_receive_window_is_that_in_a_base_rtt() -> None:
+    """The window is 16 times as large after 8 s, which are 80 RTTs of 100 ms."""
+    rows = [sender(2.0, snd_wnd_bytes=65_536), sender(10.0, snd_wnd_bytes=1_048_576)]
+    found = whole(rows, flow("a", base_rtt_s=0.1)).flows[0]["receive_window_growth"]
+    assert found == pytest.approx(2 ** (4 / 80))
+    rows = [sender(2.0, snd_wnd_bytes=65_536), sender(10.0, snd_wnd_bytes=65_536)]
+    assert whole(rows, flow("a")).flows[0]["receive_window_growth"] == 1.0
+
+
+def test_a_flow_that_had_no_window_yet_has_no_growth_of_it() -> None:
+    late = [sender(3.0, snd_wnd_bytes=65_536), sender(10.0, snd_wnd_bytes=1_048_576)]
+    syn = [sender(2.0, snd_wnd_bytes=0), sender(10.0, snd_wnd_bytes=1_048_576)]
+    for rows in (late, syn):
+        assert whole(rows, flow("a")).flows[0]["receive_window_growth"] is None
+    known = [sender(2.0, snd_wnd_bytes=65_536), sender(10.0, snd_wnd_bytes=1_048_576)]
+    assert whole(known, flow("a", base_rtt_s=0.0)).flows[0]["receive_window_growth"] is None
+
+
 REVERSED = ("bottleneck:reverse",)
 QUEUES = (queue(), queue(direction="reverse"))
 
