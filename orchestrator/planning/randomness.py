@@ -37,15 +37,23 @@ def is_random(
     return any(map(_channel, channels)) or any(map(_flow, flows))
 
 
-def _channel(channel: Channel) -> bool:
+def impairs_by_chance(channel: Channel) -> bool:
+    """Tell whether netem draws what happens to packets; not for a list of packets, or an outage."""
     loss = channel.loss
     by_chance = loss is not None and loss.chosen is None and loss.loses
-    models = (channel.jitter, channel.reordering, channel.rate_model)
+    models = (channel.jitter, channel.reordering)
     return bool(
         by_chance
         or any(model is not None for model in models)
         or channel.duplication
         or channel.corruption
+    )
+
+
+def _channel(channel: Channel) -> bool:
+    return bool(
+        impairs_by_chance(channel)
+        or channel.rate_model is not None
         or (channel.queue is not None and channel.queue.kind not in _EXACT_QUEUES)
     )
 

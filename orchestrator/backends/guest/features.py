@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from guest.patch_series import Series, series_of
 from kmods import catalogue
-from orchestrator.compile.netem import netem_provenance
 from orchestrator.errors import UsageError
+from orchestrator.network import Channel
+from orchestrator.planning.randomness import impairs_by_chance
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.specification import TestbedSpec
 
@@ -19,6 +20,8 @@ _RACK = 1
 _DEFER_ACKS = "net.ipv4.tcp_backlog_ack_defer"
 _DEFERS_ACKS_SINCE: Series = (6, 7)
 """Commit 133c4c0d3717. An earlier kernel defers none, as this one does with 0."""
+_SEEDS_NETEM_SINCE: Series = (6, 6)
+_NETEM_SEED = "seed"
 _MOST_CLASSIC_ECN = 2
 """Larger values of net.ipv4.tcp_ecn are those of Accurate ECN."""
 
@@ -63,12 +66,15 @@ def _sysctls(spec: RunSpec, name: str) -> list[int]:
     return [int(host.sysctls[name]) for host in spec.hosts.values() if name in host.sysctls]
 
 
+def _channels(spec: RunSpec) -> Iterator[Channel]:
+    """Yield the channels as the run begins, and as they are after events."""
+    yield from (hop.channel for link in spec.network.links for hop in link.hops)
+    yield from (state.channel for event in spec.events for state in event.channels.values())
+
+
 def _has_queue(spec: RunSpec, kind: str) -> bool:
-    """Tell whether a link has such a queue, as the run begins or after an event."""
-    at_begin = (hop.channel for link in spec.network.links for hop in link.hops)
-    later = (state.channel for event in spec.events for state in event.channels.values())
     return any(
-        channel.queue is not None and channel.queue.kind == kind for channel in (*at_begin, *later)
+        channel.queue is not None and channel.queue.kind == kind for channel in _channels(spec)
     )
 
 
@@ -102,9 +108,9 @@ FEATURES = (
         # TCA_NETEM_PRNG_SEED, commit 4072d97ddc44. Without it netem draws from the kernel's own
         # generator, which other parts of the kernel also draw from.
         "cannot seed the random losses, delays and orders of a link (netem)",
-        "links without `loss`, `jitter`, `reordering`, `duplication`, `corruption` and outages",
-        lambda spec: bool(netem_provenance(spec)),
-        since=(6, 6),
+        "links without `loss` by chance, `jitter`, `reordering`, `duplication` and `corruption`",
+        lambda spec: any(map(impairs_by_chance, _channels(spec))),
+        since=_SEEDS_NETEM_SINCE,
     ),
     Feature(
         "has no setting for deferred ACKs (`tcp.defer_acks: true`)",
@@ -189,13 +195,25 @@ def _problem(spec: RunSpec, release: str) -> str | None:
 
 
 def without_absent(document: TestbedSpec, release: str) -> None:
-    """Remove settings from a specification whose value a kernel without them cannot but have."""
+    """Remove settings that a kernel lacks, and that change nothing there.
+
+    These are a value that it cannot but have, and the seed of a netem that draws nothing.
+    """
     series = _series(release)
-    if series is None or series >= _DEFERS_ACKS_SINCE:
+    if series is None:
         return
-    for settings in document["namespaces"].values():
-        if settings.get(_DEFER_ACKS) == 0:
-            del settings[_DEFER_ACKS]
+    if series < _DEFERS_ACKS_SINCE:
+        for settings in document["namespaces"].values():
+            if settings.get(_DEFER_ACKS) == 0:
+                del settings[_DEFER_ACKS]
+    if series < _SEEDS_NETEM_SINCE:
+        for link in document["links"]:
+            for channel in (link["forward"], link["reverse"]):
+                if channel["netem"] is not None:
+                    kept = [
+                        one for one in channel["netem"]["settings"] if one["name"] != _NETEM_SEED
+                    ]
+                    channel["netem"]["settings"] = kept
 
 
 def _series(release: str) -> Series | None:

@@ -22,6 +22,10 @@ from tests.support.run import KERNEL, SCENARIO, FakeRunner, fake, orchestrator
 __all__ = ["fake"]
 
 LOSSY = "events: [{at: 1s, link: bottleneck, loss: 1%}]"
+DOWN = (
+    "events: [{at: 1s, link: bottleneck, state: down}, {at: 1500ms, link: bottleneck, state: up}]"
+)
+LISTED = "loss: {forward: {kind: list, packets: [1-3]}, reverse: 0}"
 OLD = replace(KERNEL, key="old", release="6.1.2")
 
 
@@ -65,6 +69,7 @@ def test_only_the_kernels_that_runs_name_are_made(monkeypatch: pytest.MonkeyPatc
         ("unknown", "tcp: {recovery: dupack}", None),
         ("6.1.9", LOSSY, "cannot seed the random losses.* from 6.6 on"),
         ("6.6.0", LOSSY, None),
+        ("6.1.9", DOWN, None),
         ("6.1.9", "tcp: {defer_acks: true}", "no setting for deferred ACKs .* from 6.7 on"),
         ("6.1.9", "tcp: {defer_acks: false}", None),
         ("6.12.1", "tcp: {ecn: accurate}", "no Accurate ECN .* from 7.0 on"),
@@ -109,6 +114,21 @@ def test_a_setting_that_a_kernel_cannot_but_have_is_left_out(release: str, stays
     without_absent(document, release)
     names = {name for settings in document["namespaces"].values() for name in settings}
     assert ("net.ipv4.tcp_backlog_ack_defer" in names) is stays
+
+
+@pytest.mark.parametrize(("release", "stays"), [("6.1.9", False), ("6.6.0", True)])
+def test_losses_by_number_and_outages_need_no_seed_of_netem(release: str, stays: bool) -> None:
+    listed = SCENARIO.replace("delay: 10ms, queue", f"delay: 10ms, {LISTED}, queue")
+    assert listed != SCENARIO
+    for wants in (spec(listed), spec(f"{SCENARIO}{DOWN}\n")):
+        require_features(wants, release)
+        document = bed_spec(wants, 2**30)
+        without_absent(document, release)
+        netem = document["links"][0]["forward"]["netem"]
+        assert netem is not None
+        names = [setting["name"] for setting in netem["settings"]]
+        assert ("seed" in names) is stays
+        assert "loss" in " ".join(names)
 
 
 def test_a_default_kernel_without_it_is_refused_only_where_it_is_asked_for() -> None:
