@@ -38,11 +38,12 @@ SHORT_S = 10.0
 
 
 def subject(file: Path) -> Path:
-    """Return what files have in common of which one is run: a paper, or a topic of the tutorial.
+    """Return what files have in common of which one is run: a paper, a topic of the tutorial, or
+    the changes between kernels.
 
     The tutorial's files are numbered by topics: those of 40 to 49 are on UDP.
     """
-    if ROOT / "papers" in file.parents:
+    if ROOT / "papers" in file.parents or file.parent == ROOT / "changes":
         return file.parent
     return file.parent / file.name[0] if file.parent.name == "tutorial" else file
 
