@@ -159,7 +159,9 @@ def test_a_store_on_a_read_only_medium(tmp_path: Path) -> None:
     folder.mkdir()
     restore(folder / "runs.db")
     program = [sys.executable, "-c", "from orchestrator.cli import main; main()"]
-    boundary = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--chdir", str(ROOT), *program]
+    # The folders of tests may be in /dev/shm, which --dev hides.
+    medium = ["--dev", "/dev", "--ro-bind", str(folder), str(folder)]
+    boundary = ["bwrap", "--ro-bind", "/", "/", *medium, "--chdir", str(ROOT), *program]
 
     def ask(*words: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
