@@ -176,6 +176,7 @@ def _explain(
         asked = request.window_ns
         if request.at_ns is not None:
             asked = _around(request.at_ns, end_ns)
+        head: TraceHead | None
         if request.traces:
             head = trace_of_number(stored, request.traces[0])
             until_ns = end_ns if most_ns is None else min(end_ns, most_ns)
