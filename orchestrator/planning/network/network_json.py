@@ -2,7 +2,8 @@
 
 A run's resolved scenario is not enough for that: user modules, traces and lab inventories are
 files, which may be gone or changed. The form of each dataclass and NamedTuple is an object with all
-its fields. A model of loss, jitter or reordering has the form that it has in a scenario.
+its fields. A model of loss, jitter or reordering has the form that it has in a scenario. A field
+that was added later (:data:`_ADDED`) is left out while it has its default, as in runs before it.
 """
 
 from __future__ import annotations
@@ -23,9 +24,13 @@ from orchestrator.network import (
     RateModel,
     ReorderingModel,
 )
+from orchestrator.protocol.links.qdisc import Statistic
 from topologies import TOPOLOGIES
 
 T = TypeVar("T")
+
+_ADDED: Mapping[Any, Mapping[str, Any]] = {Statistic: {"signed": False}}
+"""Fields that networks of earlier runs lack, with their defaults."""
 
 
 class UnknownRates:
@@ -59,10 +64,12 @@ def _encoded(value: object) -> Any:
         return value.model_dump(mode="json", by_alias=True, exclude_none=True)
     record: Any = type(value)
     if _is_record(record):
-        return {
+        form = {
             name: _encoded(_stand_in(hint, getattr(value, name)))
             for name, hint in _fields(record).items()
         }
+        added = _ADDED.get(record, {}).items()
+        return {name: part for name, part in form.items() if (name, part) not in added}
     if isinstance(value, tuple):
         return [_encoded(item) for item in value]
     if value is None or isinstance(value, str | int | float):
@@ -95,6 +102,7 @@ def _decoded(hint: Any, form: object) -> Any:
     if _is_record(hint) and isinstance(form, Mapping):
         record: Any = hint
         hints = _fields(record)
+        form = {**_ADDED.get(hint, {}), **form}
         if other := form.keys() ^ hints.keys():
             raise ValueError(f"{hint} has other fields: {sorted(other)[:3]}")
         values = {name: _decoded(hints[name], form[name]) for name in form}
