@@ -371,6 +371,16 @@ def test_the_check_of_each_kernel_is_good(series: str) -> None:
     assert ("duplicate ACKs" in absent) == (series == "7.3")
 
 
+def test_hystarts_round_start_is_made_again_by_a_patch_that_reverts_its_fix(tmp_path: Path) -> None:
+    file = str(SCENARIOS / "regressions/hystart-round-start.yaml")
+    made = run(file, "--repetitions", "2", "--db", str(tmp_path / "runs.db"))
+    assert [each["fidelity"]["verdict"] for each in made] == ["faithful"] * 4
+    cwnd: dict[str, list[float]] = {"with": [], "without": []}
+    for each in made:
+        cwnd[each["variant"]["fix"]].append(each["flows"][0]["hystart_exit_cwnd_segments"])
+    assert min(cwnd["with"]) > 619 > max(cwnd["without"]), "the path holds 619 packets"
+
+
 def test_a_lost_syn_is_sent_again_sooner_since_linux_6_5(tmp_path: Path) -> None:
     """The first three SYNs are lost by their numbers, which a kernel before 6.6 can do, too."""
     words = (str(SCENARIOS / "changes/lost-syns.yaml"), "--reduced", *kernels(("6.1", "6.12")))
