@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from orchestrator import plaintext
 from orchestrator.decode.connections import ConnectionsDecoder
+from orchestrator.decode.ecn_states import note_ecn_states
 from orchestrator.decode.output import CHUNK_BYTES, OutputFile, OutputFolder, malformed
 from orchestrator.errors import BedError
 from orchestrator.kinds.traffic import Connections
@@ -102,7 +103,6 @@ _CONGESTION_KINDS: dict[int, tuple[np.dtype[np.void], tuple[tuple[str, str], ...
 
 _INFO_FIELDS = (*TCP_INFO_FIELDS, *ECN_INFO_FIELDS)
 _ECN_BITS = ECN_INFO_FIELDS[-1][0]
-_OPTION_ECN = 8  # TCPI_OPT_ECN
 _SENDER_STATES = np.dtype([(name, f"<{form}") for name, form in SENDER_STATE_FIELDS])
 
 Layout = list[tuple[int, int, int]]
@@ -245,7 +245,7 @@ class TcpDecoder:
                 values = _view(raw, start, _prefix(fields, size))
                 for name in values.dtype.names or ():
                     if name == _ECN_BITS:
-                        _note_ecn_states(out, values[name])
+                        note_ecn_states(out, values[name])
                     else:
                         out[name] = values[name]
             elif kind == _NAME:
@@ -354,21 +354,6 @@ def _prefix(names: tuple[tuple[str, str], ...], size: int) -> np.dtype[np.void]:
             break
         fitting.append(name)
     return np.dtype(fitting)
-
-
-def _note_ecn_states(out: npt.NDArray[np.void], ecn_bits: npt.NDArray[np.uint32]) -> None:
-    """Take the bit fields of ECN from their word of tcp_info, into rows that have the options.
-
-    The first kernels with that word had two fields of 16 bits in it: what failed of Accurate ECN,
-    and which option was seen. Such a word is known by its high half, or by a mode of 0 of a
-    connection that negotiated ECN, and is left out.
-    """
-    negotiated: npt.NDArray[np.bool] = out["options"] & _OPTION_ECN != 0
-    known = (ecn_bits < 2**16) & (~negotiated | (ecn_bits & 3 != 0))
-    shift = 0
-    for name, bits in ECN_STATES.items():
-        out[name][known] = (ecn_bits[known] >> shift) & (2**bits - 1)
-        shift += bits
 
 
 def _view(

@@ -351,6 +351,12 @@ def running(columns: Columns, flow: FlowRecord) -> npt.NDArray[np.bool_]:
     return runs
 
 
+def sum_known(values: Sequence[int | None]) -> int | None:
+    """Return the sum of the values that are known; None where none is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
 def growth(times_ns: Array, counter: Array, span: Span) -> int:
     """Return how much a flow's counter grew over the span.
 

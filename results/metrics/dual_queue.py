@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from results.metrics.base import RunData, Span, TableColumn, metric
+from results.metrics.base import RunData, Span, TableColumn, metric, sum_known
 from results.metrics.marks import statistic_growth
 
 
@@ -47,6 +47,4 @@ def step_marks_packets(data: RunData, links: Sequence[int], span: Span) -> int |
 
 
 def _sum(data: RunData, links: Sequence[int], span: Span, name: str) -> int | None:
-    grown = [statistic_growth(data, link, name, span) for link in links]
-    known = [value for value in grown if value is not None]
-    return sum(known) if known else None
+    return sum_known([statistic_growth(data, link, name, span) for link in links])

@@ -12,7 +12,7 @@ import numpy as np
 
 from orchestrator.recording.counters import ECN_PACKETS
 from orchestrator.recording.model import RECEIVER, SENDER
-from results.metrics.base import RunData, Span, last_before, metric
+from results.metrics.base import RunData, Span, last_before, metric, sum_known
 from results.metrics.counters import counted
 from results.samples.sample_tables import Columns
 
@@ -159,21 +159,16 @@ def delivered_ect1_bytes(data: RunData, flows: Sequence[int], span: Span) -> int
 
 
 def _received(data: RunData, flows: Sequence[int], span: Span, name: str) -> int | None:
-    return _sum([_grown(data.tcp_columns(flow, RECEIVER), name, span) for flow in flows])
+    return sum_known([_grown(data.tcp_columns(flow, RECEIVER), name, span) for flow in flows])
 
 
 def _told(data: RunData, flows: Sequence[int], span: Span, name: str) -> int | None:
     series = [data.tcp_columns(flow, SENDER) for flow in flows]
-    return _sum([
+    return sum_known([
         _grown(columns, name, span)
         for columns in series
         if np.any(columns["accecn_opt_seen"] == _OPTION_SEEN)
     ])  # fmt: skip
-
-
-def _sum(grown: Sequence[int | None]) -> int | None:
-    known = [value for value in grown if value is not None]
-    return sum(known) if known else None
 
 
 def _grown(columns: Columns, name: str, span: Span) -> int | None:

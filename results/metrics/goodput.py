@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from orchestrator.recording.model import RECEIVER, SENDER
-from results.metrics.base import RunData, Span, TableColumn, growth, metric
+from results.metrics.base import RunData, Span, TableColumn, growth, metric, sum_known
 from results.samples.received import received_bytes
 
 _SYN_SENT = 2  # include/net/tcp_states.h
@@ -33,9 +33,8 @@ def goodput(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     datagram counts once. A flow whose receiver was never sampled has no value and adds nothing. If
     its connection was never established, the value is 0.
     """
-    arrived = [_bytes_read(data, flow, span) for flow in flows]
-    known = [size for size in arrived if size is not None]
-    return sum(known) * 8 / span.length_s if known else None
+    size_bytes = sum_known([_bytes_read(data, flow, span) for flow in flows])
+    return None if size_bytes is None else size_bytes * 8 / span.length_s
 
 
 def _bytes_read(data: RunData, flow: int, span: Span) -> int | None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from orchestrator.recording.model import SENDER
-from results.metrics.base import RunData, Span, TableColumn, growth, metric
+from results.metrics.base import RunData, Span, TableColumn, growth, metric, sum_known
 from results.metrics.datagrams import datagram_growth
 
 # Ethernet (no preamble, no FCS: what a qdisc counts), IPv4 and TCP without options, or UDP.
@@ -32,9 +32,8 @@ def throughput(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     headers of data_segs_out: 54 bytes each, 66 with timestamps, and 42 of a datagram. Pure ACKs and
     SACK options are left out. Of a run the sum over its flows.
     """
-    sent = [_wire_bytes(data, flow, span) for flow in flows]
-    known = [size for size in sent if size is not None]
-    return sum(known) * 8 / span.length_s if known else None
+    size_bytes = sum_known([_wire_bytes(data, flow, span) for flow in flows])
+    return None if size_bytes is None else size_bytes * 8 / span.length_s
 
 
 def _wire_bytes(data: RunData, flow: int, span: Span) -> int | None:

@@ -6,12 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
-
 from results.metrics import METRICS, Span, in_parts
 from results.metrics.limits import flow_time_s
-from results.traces.causes.handshakes import handshakes, states_after
+from results.traces.causes.handshakes import handshakes
 from results.traces.stories.pacing import paced_share
+from results.traces.stories.rates import spans
 from results.traces.view import TraceView
 
 CONGESTION_WINDOW = "congestion window"
@@ -54,7 +53,8 @@ def time_limits(view: TraceView, flow: int, end_ns: int | None = None) -> TimeLi
     Samples tell it of a flow with one connection at a time, and states after ACKs of others.
     """
     whole = Span(0.0, view.run.duration_s if end_ns is None else end_ns / 1e9)
-    paced = paced_share(view, flow, (0, round(whole.to_s * 1e9)))
+    window = 0, round(whole.to_s * 1e9)
+    paced = paced_share(view, flow, window)
     shares = {
         name: in_parts(view.run, METRICS[metric, "flow"], flow, whole, 1)[0]
         for name, metric in _SHARES.items()
@@ -69,12 +69,9 @@ def time_limits(view: TraceView, flow: int, end_ns: int | None = None) -> TimeLi
         shares["application"] -= share
         return TimeLimits(shares | {_HANDSHAKE: share}, "samples", paced)
     times_ns = dict.fromkeys(_BY_STATES, 0.0)
-    for end in view.ends(flow, sender=True):
-        states = states_after(view, end)
-        times = states["time_ns"] if end_ns is None else np.minimum(states["time_ns"], end_ns)
-        spans_ns = np.diff(times)
+    for states, spans_ns in spans(view, flow, window):
         for name, code in _BY_STATES.items():
-            times_ns[name] += int(spans_ns[states["limited_by"][:-1] == code].sum())
+            times_ns[name] += int(spans_ns[states["limited_by"] == code].sum())
     shaken_ns = _handshakes_ns(view, flow, 0.0, whole.to_s * 1e9)
     if any(times_ns.values()) and shaken_ns is not None:
         times_ns[_HANDSHAKE] = shaken_ns

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import subprocess
-import tarfile
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -18,90 +16,9 @@ import pytest
 from guest import build, build_steps, cache, patch_series, source
 from guest.choice import (
     DEFAULT,
-    KernelChoice,
-    KernelText,
-    PatchFile,
-    absolute,
-    of_text,
-    parts_of,
 )
 from orchestrator.errors import MachineError
-from orchestrator.execution import kernel_document
-from results.contract.kernels import BuiltKernel
-from tests.support import contract
-
-FAKE_MAKE = r"""#!/bin/bash
-set -e
-echo "make $*" >>"$0.calls"
-case "$*" in
-  *olddefconfig*) if [ -e lacking ]; then sed -i -f lacking .config; fi ;;
-  *defconfig*) [ -e .config ] || printf 'CONFIG_BASE=y\n# CONFIG_OLD is not set\n' >.config ;;
-  *mrproper*) rm -f .config ;;
-  *linux*)
-    seq -f '  CC  file%g.o' 40
-    if [ -e broken.c ]; then echo 'broken.c:1: error: no'; exit 2; fi
-    mkdir -p include/config net
-    echo "6.12.7$(cat localversion-guest 2>/dev/null)" >include/config/kernel.release
-    echo 1 | tee linux System.map Module.symvers net/tcp_one.ko arch/um/x.o >/dev/null
-    chmod +x linux ;;
-esac
-"""
-FAKE_GCC = "#!/bin/sh\necho 'gcc (Fake) 12.2.0'\necho more\n"
-MERGE = '#!/bin/sh\ncat "$3" >>"$2"\n'
-PATCH = """Why.
-
---- a/Makefile
-+++ b/Makefile
-@@ -1 +1 @@
--HZ = 100
-+HZ = 250
-"""
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Path:
-    """A kernel tree of a few files."""
-    tree = tmp_path / "linux-6.12"
-    for folder in ("scripts/kconfig", "include", "arch/um", "arch/x86", "drivers"):
-        (tree / folder).mkdir(parents=True)
-    (tree / "Makefile").write_text("HZ = 100\n")
-    (tree / "Kbuild").touch()
-    merge = tree / "scripts/kconfig/merge_config.sh"
-    merge.write_text(MERGE)
-    merge.chmod(0o755)
-    return tree
-
-
-@pytest.fixture
-def machine(tmp_path: Path, tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine with that source and pretended tools; returns the cache."""
-    tools = tmp_path / "bin"
-    tools.mkdir()
-    for name, text in {
-        "make": FAKE_MAKE,
-        "gcc": FAKE_GCC,
-        **dict.fromkeys(("flex", "bison", "bc"), ""),
-    }.items():
-        (tools / name).write_text(text)
-        (tools / name).chmod(0o755)
-    patches = tmp_path / "patches"
-    patches.mkdir()
-    (patches / "0001-hz.patch").write_text(PATCH)
-    (tmp_path / "kernel.config").write_text("# why\nCONFIG_ASKED=y\n# CONFIG_OLD is not set\n")
-    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
-    monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", str(pack(tree)))
-    monkeypatch.setattr(patch_series, "PATCHES", patches)
-    monkeypatch.setattr(build, "FRAGMENT", tmp_path / "kernel.config")
-    monkeypatch.setattr(build, "FREE_BYTES_NEEDED", 0)
-    return tmp_path / "cache"
-
-
-def pack(tree: Path) -> Path:
-    tarball = tree.parent / "linux.tar.xz"
-    with tarfile.open(tarball, "w:xz") as archive:
-        archive.add(tree, "linux-6.12")
-    return tarball
+from tests.support.kernel_source import PATCH, pack
 
 
 def make_calls(machine: Path) -> list[str]:
@@ -451,102 +368,3 @@ def test_a_required_patch_of_no_series_that_applies_is_named_with_its_hunks(
     for said in ("for 7.2:", "for 6.12:", "Hunk #1 FAILED", "file Makefile"):
         assert said in str(caught.value)
     assert "SERIES/0001-hz.patch for this one" in caught.value.fix
-
-
-CHANGE = b"--- a/drivers/a.c\n+++ b/drivers/a.c\n@@ -1 +1 @@\n-int a = 1;\n+int a = 2;\n"
-
-
-@pytest.mark.slow
-def test_a_choice_changes_its_source_before_our_patches(machine: Path, tree: Path) -> None:
-    drivers = tree / "drivers" / "a.c"
-    drivers.write_text("int a = 1;\n")
-    fix = PatchFile("fix.patch", CHANGE)
-    plain = KernelChoice("linux", tree)
-    patched = replace(plain, patches=(fix,))
-    keys = {build.current_inputs(choice).key for choice in (plain, patched)}
-    assert len(keys) == 2
-    kernel = build.ensure(choice=patched)
-    assert build.find(patched) == kernel != build.ensure(choice=plain)
-    assert kernel.manifest["added"] == ["fix.patch"]
-    assert kernel.manifest["inputs"]["changes"] == patched.changes_sha256
-    assert "changes" not in build.ensure(choice=plain).manifest["inputs"]
-    drivers.write_text("int a = 2;\n")
-    taken_out = build.ensure(choice=replace(plain, reverts=(fix,)))
-    assert taken_out.manifest["taken_out"] == ["fix.patch"]
-    with pytest.raises(MachineError, match=r"fix\.patch does not apply to (?s:.*) drivers/a\.c"):
-        build.ensure(choice=patched)
-    configured = build.ensure(choice=replace(plain, config=(("OTHER", "n"), ("NEW", "5"))))
-    config = (configured.linux.parent / "config").read_text()
-    assert config.endswith("# CONFIG_OTHER is not set\nCONFIG_NEW=5\n")
-    release = configured.release
-    assert re.fullmatch(r"6\.12\.7-t[0-9a-f]{8}-[0-9a-f]{8}", release)
-    assert build.ensure(choice=plain).release == "-".join(release.split("-")[:2])
-    assert configured.manifest["options"] == {"OTHER": "n", "NEW": "5"}
-    for each in (kernel, taken_out, configured):
-        place = {"key": each.key, "linux": str(each.linux)}
-        assert kernel_document.document(each) == {**place, **each.manifest}
-        assert contract.faults(BuiltKernel, kernel_document.document(each)) == []
-
-
-@pytest.mark.slow
-def test_a_revision_is_built_and_the_repository_stays(machine: Path, tree: Path) -> None:
-    def git(*words: str) -> None:
-        who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
-        subprocess.run(["git", "-C", str(tree), *who, *words], check=True, capture_output=True)
-
-    git("init", "--quiet")
-    for path in ("include", "arch/um", "arch/x86", "drivers"):
-        (tree / path / "keep").touch()
-    git("add", "--all")
-    git("commit", "--message", "first")
-    git("tag", "v1")
-    (tree / "Makefile").write_text("HZ = 50\n")
-    git("commit", "--all", "--message", "second")
-    (tree / "Makefile").write_text("not committed\n")
-    choice = of_text(f"{tree}@v1")
-    kernel = build.ensure(choice=choice)
-    assert (kernel.tree / "Makefile").read_text() == "HZ = 250\n"
-    assert kernel.manifest["source"].startswith(f"{tree}@")
-    commit = kernel.manifest["source"].partition("@")[2]
-    assert kernel.release == f"6.12.7-g{commit[:12]}"
-    assert kernel.manifest["inputs"]["source"].startswith("git:")
-    assert build.find(choice) == kernel
-    assert (tree / "Makefile").read_text() == "not committed\n"
-    with pytest.raises(MachineError, match="has no revision v9"):
-        build.ensure(choice=of_text(f"{tree}@v9"))
-    with pytest.raises(MachineError, match="no git repository"):
-        build.ensure(choice=replace(choice, path=machine.parent / "bin"))
-
-
-@pytest.mark.slow
-def test_a_stored_runs_kernel_is_taken_from_the_cache_whatever_became_of_its_source(
-    machine: Path, tree: Path
-) -> None:
-    kernel = build.ensure(choice=KernelChoice("linux", tree))
-    of_run = KernelChoice(
-        "outside-here/linux",
-        built_from=build.inputs_without_compiler(kernel.manifest),
-        is_foreign=True,
-    )
-    (tree / "Makefile").write_text("HZ = 1\n")
-    assert build.ensure(choice=of_run) == build.find(of_run) == kernel
-    unknown = replace(of_run, built_from="{}")
-    with pytest.raises(MachineError, match="the place of its source is not known"):
-        build.ensure(choice=unknown)
-    changed = replace(unknown, patches=(PatchFile("fix.patch", CHANGE),))
-    with pytest.raises(MachineError, match="a build would run what they have"):
-        build.ensure(choice=changed)
-
-
-def test_the_parts_of_a_kernels_name(tmp_path: Path) -> None:
-    assert parts_of("6.12") == KernelText("6.12", None, ())
-    assert parts_of("~/linux@v6.15+a.patch+b/c.diff") == KernelText(
-        "~/linux", "v6.15", ("a.patch", "b/c.diff")
-    )
-    odd = tmp_path / "linux@home+x.patch"
-    odd.mkdir()
-    assert parts_of(str(odd)) == KernelText(str(odd), None, ())
-    assert absolute("7.3+/x/fix.patch") == "7.3+/x/fix.patch"
-    assert absolute("/l@v1") == "/l@v1"
-    with pytest.raises(ValueError, match="no revision"):
-        of_text("/linux@-x")
