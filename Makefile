@@ -69,7 +69,7 @@ check: $(DEV_READY)  ## check style, types, licences and the quick unit tests (a
 
 test: check  ## check all that a merge needs: `make check`, slow unit tests, playbooks, builds, guests, lab, browser (15 minutes)
 	@$(BIN)/orchestrator guest build --quiet
-	@$(BESIDE) --show guests --show hosts tests "slow units=$(SLOW_UNITS)" "playbooks=$(PLAYBOOKS)" "guests=$(GUESTS)" "browser=$(BROWSER); $(CORES)" "hosts=$(HOSTS)"
+	@$(BESIDE) --show guests --show hosts tests "slow units=$(SLOW_UNITS)" "playbooks=$(PLAYBOOKS)" "guests=$(GUESTS)" "browser and cores=$(BROWSER); $(CORES)" "hosts=$(HOSTS)"
 	$(REAL_TIME)
 
 test-vagrant: $(DEV_READY)  ## as root: make a box, `vagrant up` it without KVM, try all of it, destroy it

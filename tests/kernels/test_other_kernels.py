@@ -248,6 +248,13 @@ PRAGUE = "  - {name: prague, group: a, congestion: prague, tcp: {ecn: accurate}}
 CUBIC = "  - {name: cubic, group: b, congestion: cubic}\n"
 
 
+def test_the_tutorial_of_l4s_runs_in_its_short_form(tmp_path: Path) -> None:
+    file = str(SCENARIOS / "tutorial/28-l4s.yaml")
+    made = run(file, "--reduced", "--db", str(tmp_path / "runs.db"))
+    assert [each["variant"]["queue"] for each in made] == ["dualpi2", "codel", "droptail"]
+    assert [each["fidelity"]["verdict"] for each in made] == ["faithful"] * 3
+
+
 def test_prague_fills_a_link_with_dualpi2_and_hardly_queues(tmp_path: Path) -> None:
     (made,) = run(write_l4s(tmp_path, PRAGUE), "--db", str(tmp_path / "runs.db"))
     assert made["fidelity"]["verdict"] == "faithful"
