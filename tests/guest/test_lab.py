@@ -17,7 +17,7 @@ from tests.guest.realtime import boot
 from tests.lab.inside import NEED_NETEM, NEED_NETEM_AND_LONG, Step
 from tests.support.failed_checks import failed_of_themselves
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.long]
 
 LONGEST_S = 900
 ROUTER = "router (root@10.231.102.2 port 2200)"
@@ -84,7 +84,6 @@ def test_what_captures_of_a_lab_lose_is_counted_and_told(results: dict[str, Any]
     assert 4 * 10**9 <= first_ns < last_ns < 10 * 10**9
 
 
-@pytest.mark.long
 def test_a_lost_router_is_reported_and_undoes_its_emulation(
     kernel: GuestKernel, tmp_path: Path
 ) -> None:

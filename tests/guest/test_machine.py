@@ -46,10 +46,12 @@ test ! -e /dev/shm || exit 99
 @pytest.mark.parametrize(
     ("before", "environment"),
     [
-        ("mkdir 'mit leer ü'; export TMPDIR=\"$PWD/mit leer ü\"", {}),
+        pytest.param(
+            "mkdir 'mit leer ü'; export TMPDIR=\"$PWD/mit leer ü\"", {}, marks=pytest.mark.long
+        ),
         ("mkdir 'mit leer ü'; export TMPDIR=\"$PWD/mit leer ü\"", {"LC_ALL": "POSIX", "LANG": "C"}),
-        ("exec <&-", {}),
-        ("mount -t tmpfs -o ro,size=4k none /dev/shm", {}),
+        pytest.param("exec <&-", {}, marks=pytest.mark.long),
+        pytest.param("mount -t tmpfs -o ro,size=4k none /dev/shm", {}, marks=pytest.mark.long),
         (NO_SHARED_MEMORY, {}),
     ],
     ids=["odd TMPDIR", "POSIX", "no stdin", "read-only /dev/shm", "no /dev/shm"],

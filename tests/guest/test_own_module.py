@@ -144,11 +144,15 @@ def test_a_module_may_use_our_headers_and_a_kbuild_of_its_own(
             [("READ_ONCE(increase));", "READ_ONCE(increase))")],
             "mycc/tcp_mycc.c:24:77: error: expected ';' before '}' token",
         ),
-        ([("tcp_in_slow_start(", "no_such_function(")], "implicit declaration of function"),
-        (
+        pytest.param(
+            [("tcp_in_slow_start(", "no_such_function(")], "implicit declaration of function",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
             [("tcp_reno_undo_cwnd,", "undo,"),
              ("static struct tcp", "u32 undo(struct sock *sk);\nstatic struct tcp")],
             'modpost: "undo" [',
+            marks=pytest.mark.long,
         ),
         (
             [("static struct tcp", "#if 0\nstatic struct tcp"), (REGISTERS, "return 0;"),
@@ -177,10 +181,14 @@ def test_a_module_that_does_not_compile_is_an_error_before_any_run(
              ("tcp_unregister_congestion_control(&mycc);", "")],
             "no congestion control mycc after loading tcp_mycc; the kernel has: reno, cubic",
         ),
-        ([(REGISTERS, "return -EINVAL;")], "tcp_mycc.ko increase=2: Invalid argument"),
-        (
+        pytest.param(
+            [(REGISTERS, "return -EINVAL;")], "tcp_mycc.ko increase=2: Invalid argument",
+            marks=pytest.mark.long,
+        ),
+        pytest.param(
             [(REGISTERS, f"increase = 7;\n\t{REGISTERS}")],
             "tcp_mycc: increase is 7, requested was 2",
+            marks=pytest.mark.long,
         ),
     ],
 )  # fmt: skip

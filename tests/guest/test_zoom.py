@@ -68,7 +68,7 @@ KINDS = {
     "policer": "{rate: 100mbit, delay: 20ms, policer: {forward: {rate: 20mbit, burst: 60kB}}}",
     "reordering": queue(DROPTAIL, ", jitter: {forward: {spread: 3ms, keep_order: false}}"),
 }
-ALWAYS = ("droptail", "list")
+ALWAYS = ("list",)
 """Those that ``make test`` tries; ``make test-long`` tries the others."""
 
 

@@ -179,6 +179,7 @@ def test_an_installed_wheel_shows_the_papers_claims(installed: Path, tmp_path: P
     assert "not installed" not in shown
 
 
+@pytest.mark.long
 def test_an_installed_wheel_plans_the_runs_of_a_claim(installed: Path, tmp_path: Path) -> None:
     words = ("reproduce", "westwoodplus:W3", "--plan", "--json")
     planned = run(installed / "orchestrator", *words, cwd=tmp_path)
@@ -187,6 +188,7 @@ def test_an_installed_wheel_plans_the_runs_of_a_claim(installed: Path, tmp_path:
     assert "westwoodplus/table1.yaml" in planned.stdout
 
 
+@pytest.mark.long
 def test_an_installed_wheel_hands_on_what_is_stored(installed: Path, tmp_path: Path) -> None:
     """Reports need templates and fonts, exports libraries: from the wheel, not the checkout."""
     program, db = installed / "orchestrator", ("--db", "old.db")

@@ -32,7 +32,6 @@ from tests.support.recordings import head, whole
 from tests.support.stores import restore
 from web import create_app
 
-OVERWRITES = 80
 ASKED = 4
 """Of so many overwritten stores every command and page is asked."""
 
@@ -279,7 +278,9 @@ def ask_everything(path: Path, ids: list[str]) -> None:
             assert answer.status_code in (200, 302, 404, 503), page
 
 
-def classified(tmp_path: Path, see: Callable[[Path], bool]) -> Counter[tuple[str, str]]:
+def classified(
+    tmp_path: Path, see: Callable[[Path], bool], overwrites: int
+) -> Counter[tuple[str, str]]:
     """Overwrite 64 random bytes again and again; count (what changed, whether it was seen)."""
     whole_file = restore(tmp_path / "whole.db")
     before, content = logical(whole_file), whole_file.read_bytes()
@@ -287,7 +288,7 @@ def classified(tmp_path: Path, see: Callable[[Path], bool]) -> Counter[tuple[str
         ids = [row.id for row in store.list_runs()]
     found: Counter[tuple[str, str]] = Counter()
     places = held(content)
-    for number in range(OVERWRITES):
+    for number in range(overwrites):
         path = tmp_path / f"{number}.db"
         path.write_bytes(overwritten(content, places, number))
         changed = "changed" if logical(path) != before else "unchanged"
@@ -307,15 +308,16 @@ def seen(path: Path) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("overwrites", [20, pytest.param(80, marks=pytest.mark.long)])
 def test_64_random_bytes_are_found_wherever_they_change_anything(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, overwrites: int
 ) -> None:
     # Some bytes are in no row, as the pointers of a page to its cells: they may change nothing.
     monkeypatch.chdir(tmp_path)
-    found = classified(tmp_path, seen)
+    found = classified(tmp_path, seen, overwrites)
     assert found["changed", "unseen"] == 0, found
-    assert found["changed", "seen"] > OVERWRITES / 3, found
-    assert found.total() == OVERWRITES
+    assert found["changed", "seen"] > overwrites / 3, found
+    assert found.total() == overwrites
 
 
 def test_every_table_of_a_run_is_covered() -> None:
