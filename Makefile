@@ -49,7 +49,7 @@ GUESTS := $(BIN)/pytest $(SPREAD) --dist=loadscope --no-loadscope-reorder --own-
 BROWSER := $(BIN)/pytest --durations=10 -m 'browser and not (guest or long)' tests/web
 LAB := $(BIN)/pytest --durations=5 -m 'lab_hosts and not real_time and not long'
 # What sets hosts up is what the playbooks and these files say. It is not tried again with the same.
-SET_UP := playbooks tests/lab tests/support tools kmods hatch_build.py pyproject.toml requirements.lock requirements-dev.lock
+SET_UP := playbooks tests/lab/namespaces.py tests/lab/test_playbooks.py tests/support/sshd.py tests/conftest.py tools kmods hatch_build.py pyproject.toml requirements.lock requirements-dev.lock
 HOSTS := $(LAB) tests/lab --ignore=tests/lab/test_playbooks.py; $(BIN)/python tools/passed_before.py hosts $(SET_UP) -- $(LAB) tests/lab/test_playbooks.py
 REAL_TIME := $(BIN)/pytest --durations=15 -m 'real_time and not long' tests/hostile tests/lab
 

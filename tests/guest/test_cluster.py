@@ -117,6 +117,7 @@ def spread(kernel: GuestKernel, workers: int, **environment: str) -> ClusterGues
     return ClusterGuest(Guest(kernel, jobs=workers), cluster, workers + 1)
 
 
+@pytest.mark.long
 def test_a_worker_without_the_kernel_is_sent_it_and_gives_the_same_digests(
     kernel: GuestKernel, tmp_path: Path
 ) -> None:

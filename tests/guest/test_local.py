@@ -1,7 +1,8 @@
 """The back end ``local`` on a machine of its own: the guest's kernel booted in real time.
 
-One boot does all of it (realtime/inside.py); the tests look at what came of each step. The boot
-has one CPU, which is its worker's: tests on other CPUs do not disturb it.
+A boot does several steps (realtime/inside.py); the tests look at what came of each. The boot has
+one CPU, which is its worker's: tests on other CPUs do not disturb it. What is killed has a boot of
+its own, in `make test-long`.
 """
 
 from __future__ import annotations
@@ -21,27 +22,41 @@ from orchestrator.protocol.reports.trace_records import RECEIVED, SENT
 from results.store.store import Store
 from tests.guest.conftest import QUICKSTART, Run
 from tests.guest.realtime import boot
-from tests.guest.realtime.inside import LENGTH, STEPS
+from tests.guest.realtime.inside import KILLED_STEPS, LENGTH, STEPS
 from tests.support.failed_checks import failed_of_themselves
 from tests.support.run import orchestrator
 
 pytestmark = pytest.mark.guest
 
 PROPAGATION_NS = 50_000_000
+PARAMETER_BEFORE = f"{1 << 30}\n"
 MOST_UNDER_WAY_NS = 250_000_000
 """The propagation delay of 50 ms, and the full queue's 121 ms."""
 
 STEP_NAMES = [step.__name__ for step in STEPS]
+KILLED_STEP_NAMES = [step.__name__ for step in KILLED_STEPS]
 
 
 @pytest.fixture(scope="module")
 def output(kernel: GuestKernel, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("machine")
-    return boot.run(kernel, "tests.guest.realtime.inside", folder)
+    return boot.run(kernel, "tests.guest.realtime.inside", folder, arguments=STEP_NAMES)
 
 
 @pytest.fixture(scope="module")
 def results(output: Path) -> dict[str, Any]:
+    return read(output)
+
+
+@pytest.fixture(scope="module")
+def killed(kernel: GuestKernel, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("killed")
+    return read(
+        boot.run(kernel, "tests.guest.realtime.inside", folder, arguments=KILLED_STEP_NAMES)
+    )
+
+
+def read(output: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((output / "results.json").read_text(encoding="utf-8"))
     return found
 
@@ -135,35 +150,48 @@ def test_listed_packets_are_lost_exactly_also_on_a_busy_machine(results: dict[st
     assert found["loss elsewhere"]["ok"] is True
 
 
-def test_a_second_run_at_the_same_time_is_refused(results: dict[str, Any]) -> None:
-    assert (
-        "another run in real time is using this machine" in results["killed_controller"]["second"]
-    )
-    assert "fix: wait until it has ended" in results["killed_controller"]["second"]
-
-
 def test_a_modules_parameter_is_set_and_restored(results: dict[str, Any]) -> None:
-    busy, killed = results["busy"], results["killed_controller"]
-    before = str(1 << 30) + "\n"
-    assert busy["parameter before"] == busy["parameter after"] == before
+    busy = results["busy"]
+    assert busy["parameter before"] == busy["parameter after"] == PARAMETER_BEFORE
     assert busy["parameter"] == "64\n"
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("step", KILLED_STEP_NAMES)
+def test_what_is_killed_leaves_nothing_and_restores_the_machine(
+    killed: dict[str, Any], step: str
+) -> None:
+    assert killed[step]["left"] == []
+
+
+@pytest.mark.long
+def test_a_second_run_at_the_same_time_is_refused(killed: dict[str, Any]) -> None:
+    said = killed["killed_controller"]["second"]
+    assert "another run in real time is using this machine" in said
+    assert "fix: wait until it has ended" in said
+
+
+@pytest.mark.long
+def test_a_killed_controller_s_run_is_marked_and_its_parameter_restored(
+    killed: dict[str, Any],
+) -> None:
+    found = killed["killed_controller"]
+    assert found["document"]["status"] == "interrupted"
     # By the parameter restorer, which is the only process left.
-    assert (killed["before"], killed["during"], killed["parameter"]) == (before, "64\n", before)
+    assert (found["before"], found["during"]) == (PARAMETER_BEFORE, "64\n")
+    assert found["parameter"] == PARAMETER_BEFORE
 
 
-def test_a_killed_controller_s_run_is_marked(results: dict[str, Any]) -> None:
-    document = results["killed_controller"]["document"]
-    assert document["status"] == "interrupted"
-
-
-def test_a_killed_bed_s_run_is_marked(results: dict[str, Any]) -> None:
-    document = results["killed_bed"]["document"]
+@pytest.mark.long
+def test_a_killed_bed_s_run_is_marked(killed: dict[str, Any]) -> None:
+    document = killed["killed_bed"]["document"]
     assert document["status"] == "failed"
     assert "the bed was ended by signal 9" in document["error"]
 
 
-def test_no_device_of_a_bed_sends_messages_of_its_own(results: dict[str, Any]) -> None:
-    addresses = results["killed_bed"]["addresses"]
+@pytest.mark.long
+def test_no_device_of_a_bed_sends_messages_of_its_own(killed: dict[str, Any]) -> None:
+    addresses = killed["killed_bed"]["addresses"]
     assert len(addresses) > 2  # processes of the bed, its switches' daemons among them
     assert set(addresses) == {""}
 

@@ -94,6 +94,7 @@ def test_the_example_is_built_loaded_and_recorded(run: Run, db: Path, kernel: Gu
     assert [path.name for path in (EXAMPLE / "mycc").iterdir()] == ["tcp_mycc.c"]
 
 
+@pytest.mark.long
 def test_its_parameter_sets_the_growth_of_the_window(run: Run, db: Path) -> None:
     grown = []
     for increase in (1, 8):

@@ -103,6 +103,7 @@ def test_flows_run_in_both_directions_on_many_hosts(run: Run) -> None:
     assert used["reverse"] > 0.3
 
 
+@pytest.mark.long
 def test_eighty_hosts_of_two_groups_share_a_link(run: Run) -> None:
     document = run(
         "topology.groups.a.hosts=20", "topology.groups.b.hosts=20", "duration=12s", "warmup=2s"

@@ -86,6 +86,7 @@ def test_runs_and_flows_are_ticked_once_for_all_charts(page: Page, address: str)
     assert legend(page, "cwnd") == ["limit=1bdp: westwood cwnd"]
 
 
+@pytest.mark.long
 def test_the_address_keeps_runs_and_time(page: Page, address: str) -> None:
     open_variants(page, address)
     page.locator("#chart-cwnd .plot").focus()

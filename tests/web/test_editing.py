@@ -64,6 +64,7 @@ def test_tags_and_notes_are_written_by_keyboard_without_scripts(
     context.close()
 
 
+@pytest.mark.long
 def test_forms_fit_and_axe_finds_nothing(page: Page, store: tuple[Path, dict[str, str]]) -> None:
     run = store[1]["ok"]
     with Store(store[0]) as opened:

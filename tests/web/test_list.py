@@ -55,6 +55,7 @@ def test_columns_are_chosen_and_stay_chosen(page: Page, address: str) -> None:
     assert "column=" not in page.url  # the usual ones again
 
 
+@pytest.mark.long
 def test_every_column_can_be_reached_on_a_phone_without_scripts(
     browser: Browser, address: str
 ) -> None:

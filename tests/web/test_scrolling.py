@@ -82,6 +82,7 @@ def test_the_keyboard_scrolls_what_is_long(
     page.wait_for_function("(box) => box.scrollTop > 100", arg=box.element_handle())
 
 
+@pytest.mark.long
 def test_no_page_has_a_box_that_only_a_mouse_scrolls(
     page: Page, served: tuple[str, dict[str, str]]
 ) -> None:

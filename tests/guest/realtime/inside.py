@@ -14,7 +14,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -213,27 +213,31 @@ def _numbers(process: str) -> list[str]:
     return numbers
 
 
-STEPS = (doctor, quickstart, busy, killed_controller, killed_bed)
+STEPS = (doctor, quickstart, busy)
+KILLED_STEPS = (killed_controller, killed_bed)
 
 
-def main(results: Path) -> None:
-    """Do all steps, each in a folder of its own."""
+def main(results: Path, names: Sequence[str]) -> None:
+    """Do the steps of these names, each in a folder of its own."""
     found: dict[str, Any] = {}
     before: dict[str, Any] | None = None
     Path("/run/orchestrator-local.lock").touch()  # stays: it is of no run
     subprocess.run(["modprobe", "tcp_logwestwood"], check=True)
     home = Path("/run/home")
-    for step in STEPS:
+    for step in (*STEPS, *KILLED_STEPS):
+        if step.__name__ not in names:
+            continue
         began = time.monotonic()
         folder = home / step.__name__
         folder.mkdir()
         before = machine()
         found[step.__name__] = {**step(folder), "left": left(before)}
         found[step.__name__]["took_s"] = time.monotonic() - began
-    db = Path(found["killed_controller"]["db"])
-    found["killed_controller"]["parameter"] = PARAMETER.read_text()
-    found["killed_controller"]["document"] = document(db)
-    keep_store(home / "quickstart" / "runs.db", results / "runs.db")
+    if (killed := found.get("killed_controller")) is not None:
+        killed["parameter"] = PARAMETER.read_text()
+        killed["document"] = document(Path(killed["db"]))
+    if "quickstart" in found:
+        keep_store(home / "quickstart" / "runs.db", results / "runs.db")
     (results / "results.json").write_text(json.dumps(found))
 
 
@@ -246,4 +250,4 @@ def keep_store(stored: Path, kept: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), sys.argv[2:])

@@ -334,6 +334,7 @@ def test_a_sweep_of_hostile_beds_goes_on(tmp_path: Path, monkeypatch: pytest.Mon
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 2**20  # KiB
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_beds_without_progress_are_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     acts = [FINE, *(act for act, _said in STALLS.values()), FINE]

@@ -95,6 +95,7 @@ def test_a_server_process_that_is_killed_is_a_lost_machine(remote: RemoteMachine
         remote.run(["true"])
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_a_machine_that_says_nothing_is_lost(server: Server) -> None:
     ends: queue.Queue[int | None] = queue.Queue()

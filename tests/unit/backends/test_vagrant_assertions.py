@@ -17,7 +17,7 @@ from tests.support import traces
 from tests.support.fake_bed import bed, kernel, play
 from tests.vagrant import assertions, machine
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 __all__ = ["bed", "kernel"]
 

@@ -50,6 +50,7 @@ def command(tmp_path: Path) -> Command:
     return call
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_commands_that_read_do_not_migrate_and_those_that_write_say_so(
     path: Path, command: Command, tmp_path: Path
