@@ -18,8 +18,14 @@ import termios
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from orchestrator.errors import MachineError
+
+MOST_LINE_BYTES = 65536
+"""A longer line is taken as several ones: a hostile program may never end its line."""
+
+_WATCH_PERIOD_S = 1.0
 
 
 def run_step(
@@ -29,6 +35,9 @@ def run_step(
     folder: Path,
     held: Sequence[int] = (),
     timeout_s: float | None = None,
+    enter: Callable[[], None] | None = None,
+    options: Mapping[str, Any] | None = None,
+    watch: Callable[[], None] | None = None,
 ) -> int:
     """Run a program without input to its end, kill what it left running, and return its status.
 
@@ -39,6 +48,9 @@ def run_step(
         folder: where it runs.
         held: descriptors of locks, which stay locked until the last process of the step has ended.
         timeout_s: the wall time after which the step is killed.
+        enter: called in the new process before the program.
+        options: more arguments of Popen. Their ``pass_fds`` take the place of ``held``.
+        watch: called each second; the step is killed when it raises.
 
     Raises:
         MachineError: no pseudo-terminal is available.
@@ -46,6 +58,12 @@ def run_step(
     """
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     with _terminal() as terminal:
+
+        def settle() -> None:
+            _settle(terminal)
+            if enter is not None:
+                enter()
+
         process = subprocess.Popen(
             argv,
             cwd=folder,
@@ -54,13 +72,13 @@ def run_step(
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             start_new_session=True,
-            preexec_fn=lambda: _settle(terminal),
-            pass_fds=(terminal, *held),
+            preexec_fn=settle,
+            **{"pass_fds": (terminal, *held), **(options or {})},
         )
         assert process.stdout is not None
         with process.stdout as output:
             try:
-                for line in _lines(output.fileno(), process.pid, deadline):
+                for line in _lines(output.fileno(), process.pid, deadline, watch):
                     each_line(line)
             finally:
                 _end_group(process.pid)
@@ -95,17 +113,25 @@ def _settle(terminal: int) -> None:
     fcntl.ioctl(terminal, termios.TIOCSCTTY, 0)
 
 
-def _lines(output: int, pid: int, deadline: float | None) -> Iterator[str]:
+def _lines(
+    output: int, pid: int, deadline: float | None, watch: Callable[[], None] | None
+) -> Iterator[str]:
     """Yield the lines that a process prints, until it and all processes it started have ended."""
     end = os.pidfd_open(pid)
     waiting_for = [output, end]
     rest = b""
+    watched = time.monotonic()
     try:
         while waiting_for:
             left_s = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if watch is not None:
+                left_s = _WATCH_PERIOD_S if left_s is None else min(left_s, _WATCH_PERIOD_S)
             ready = select.select(waiting_for, [], [], left_s)[0]
-            if not ready:
+            if deadline is not None and time.monotonic() >= deadline:
                 raise TimeoutError("the step took too long")
+            if watch is not None and time.monotonic() >= watched + _WATCH_PERIOD_S:
+                watch()
+                watched = time.monotonic()
             if end in ready:
                 _end_group(pid)  # children of a killed make would go on
                 waiting_for.remove(end)
@@ -113,6 +139,9 @@ def _lines(output: int, pid: int, deadline: float | None) -> Iterator[str]:
                 chunk = os.read(output, 65536)
                 *lines, rest = (rest + chunk).split(b"\n")
                 yield from (line.decode(errors="replace") + "\n" for line in lines)
+                if len(rest) > MOST_LINE_BYTES:
+                    yield rest.decode(errors="replace") + "\n"
+                    rest = b""
                 if not chunk:  # some programs close their output before they end
                     waiting_for.remove(output)
     finally:

@@ -60,6 +60,20 @@ def read(path: Path, most_bytes: int) -> bytes:
             os.close(handle)
 
 
+def read_unlinked(path: Path, most_bytes: int) -> bytes:
+    """Return the content of a regular file; a symbolic link in its place is not followed.
+
+    Raises:
+        FileError: as ``read``, and for a symbolic link.
+    """
+    with _failures(path):
+        handle = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            return _content(handle, path, most_bytes)
+        finally:
+            os.close(handle)
+
+
 def require_regular(path: Path) -> None:
     """Raise FileError if ``path`` exists and is not a regular file.
 

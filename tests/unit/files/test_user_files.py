@@ -73,6 +73,7 @@ def finishes(work: Callable[[], object]) -> None:
 
 READERS: dict[str, Callable[[Path], object]] = {
     "any": lambda path: user_files.read(path, 10),
+    "unlinked": lambda path: user_files.read_unlinked(path, 10),
     "scenario": load,
     "trace": read_trace,
     "inventory": read_inventory,
@@ -91,6 +92,9 @@ def test_a_link_to_a_regular_file_is_read_and_one_to_a_fifo_refused(tmp_path: Pa
     (tmp_path / "file").write_bytes(b"content")
     (tmp_path / "link").symlink_to("file")
     assert user_files.read(tmp_path / "link", 7) == b"content"
+    assert user_files.read_unlinked(tmp_path / "file", 7) == b"content"
+    with pytest.raises(FileError, match="is a symbolic link"):
+        user_files.read_unlinked(tmp_path / "link", 7)
     with pytest.raises(FileError, match="larger than 6 bytes"):
         user_files.read(tmp_path / "link", 6)
     os.mkfifo(tmp_path / "fifo")

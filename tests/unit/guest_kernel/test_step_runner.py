@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from guest import cache
+from guest import cache, step_runner
 from guest.step_runner import run_step
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -30,7 +30,7 @@ wait
 BUILDER = """
 import functools, sys
 from pathlib import Path
-from guest import cache
+from guest import cache, step_runner
 from guest.step_runner import run_step
 root = cache.make_root()
 with cache.builder_lock(root, functools.partial(print, "waiting", flush=True)) as lock:
@@ -158,3 +158,19 @@ def test_leftovers_of_killed_builds_are_removed_unless_a_build_runs(make: Path) 
     cache.remove_abandoned_builds(root)
     assert sorted(path.name for path in (root / "guest").iterdir()) == ["lock"]
     cache.remove_abandoned_builds(root / "none")
+
+
+def test_a_line_that_does_not_end_is_given_in_parts_and_a_step_is_watched(tmp_path: Path) -> None:
+    def watch() -> None:
+        raise RuntimeError("enough")
+
+    lengths: list[int] = []
+
+    def take(line: str) -> None:
+        lengths.append(len(line))
+
+    words = ["sh", "-c", "head -c 1000000 /dev/zero; exec sleep 60"]
+    with pytest.raises(RuntimeError, match="enough"):
+        run_step(words, take, ENVIRONMENT, tmp_path, watch=watch)
+    assert sum(lengths) > 900_000
+    assert max(lengths) < 4 * step_runner.MOST_LINE_BYTES
