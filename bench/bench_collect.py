@@ -24,7 +24,7 @@ from typing import Any
 from bench import measuring, tables
 from bench.cases import CASES, Case, named
 from bench.measuring import Clock
-from guest import build
+from guest.build import GuestKernel
 from orchestrator.backends.cluster import wire, worker
 from orchestrator.backends.cluster.address import ClusterAddress
 from orchestrator.backends.cluster.connection import Cluster
@@ -32,6 +32,7 @@ from orchestrator.backends.cluster.guest import ClusterGuest
 from orchestrator.backends.cluster.wire import Order, OrderResult
 from orchestrator.backends.contract import Report, RunContext
 from orchestrator.backends.guest import Guest
+from orchestrator.backends.kernels import ensure
 from orchestrator.compile import bounds
 from orchestrator.execution.runner import RunOptions, _finish, _HeadMaker
 from orchestrator.planning.plan import plan
@@ -95,13 +96,13 @@ class PlayedCluster(ClusterGuest):
     answer: bytes = b""
 
     def _answered(
-        self, order: Order, kernel: build.GuestKernel, context: RunContext, report: Report
+        self, order: Order, kernel: GuestKernel, context: RunContext, report: Report
     ) -> OrderResult:
         del order, kernel, report
         return OrderResult.from_bytes(self.answer, 2**34, context.bounds.console_bytes)
 
 
-def measure(case: Case, kernel: build.GuestKernel, rounds: int, folder: Path) -> dict[str, float]:
+def measure(case: Case, kernel: GuestKernel, rounds: int, folder: Path) -> dict[str, float]:
     """Return medians: seconds of the worker and of this process, bytes of an answer and stored."""
     (folder / "case.yaml").write_text(case.scenario(), encoding="utf-8")
     planned = plan(load(folder / "case.yaml"))
@@ -211,7 +212,7 @@ def main() -> int:
     options = parser.parse_args()
     names = options.cases or (QUICK if options.quick else DEFAULT)
     rounds, tasks = (1, 100) if options.quick else (options.rounds, 1000)
-    kernel = build.ensure()
+    kernel = ensure()
     clock = Clock()
     rows = []
     for case in named(CASES, names):

@@ -22,13 +22,16 @@ import platform
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from guest import build_steps, cache, patch_series, source
-from guest.build_steps import Progress
+from guest import build_steps, cache, compiled, kept_trees, patch_series, source
+from guest.build_steps import Order, Progress
+from guest.builder import Builder
 from guest.choice import DEFAULT, KernelChoice
+from guest.confinement import Confine, Workshop, unconfined
+from guest.kept_trees import KeptTree
 from guest.source import Source
 from orchestrator.errors import MachineError
 from orchestrator.files.temporary import remove_with_retries
@@ -203,8 +206,12 @@ def _require_own(choice: KernelChoice) -> None:
         )
 
 
-def ensure(progress: Progress = build_steps.silent, choice: KernelChoice = DEFAULT) -> GuestKernel:
+def ensure(
+    confine: Confine, progress: Progress = build_steps.silent, choice: KernelChoice = DEFAULT
+) -> GuestKernel:
     """Return a kernel, as :func:`find`; build it (some minutes) when it is not cached.
+
+    ``confine`` opens the room in which the source's own programs run.
 
     Raises:
         MachineError: a tool, the source, space or rights are missing, a patch does not apply, or
@@ -223,7 +230,8 @@ def ensure(progress: Progress = build_steps.silent, choice: KernelChoice = DEFAU
     waiting = functools.partial(progress, "waiting for another build of the guest kernel", None)
     with cache.builder_lock(root, waiting) as lock:
         found = source.locate(choice)
-        return _find(inputs) or _build(_Order(found, choice, inputs), root, progress, lock)
+        wanted = _Wanted(found, choice, inputs, confine)
+        return _find(inputs) or _build(wanted, root, progress, lock)
 
 
 def require_machine(choice: KernelChoice = DEFAULT) -> None:
@@ -303,36 +311,39 @@ def built() -> list[GuestKernel]:
 
 
 @dataclass(frozen=True)
-class _Order:
-    """What is built: a source, the choice that it was found for, and all inputs."""
+class _Wanted:
+    """What is built: a source, the choice that it was found for, all inputs, and how."""
 
     source: Source
     choice: KernelChoice
     inputs: BuildInputs
+    confine: Confine
+
+    @property
+    def order(self) -> Order:
+        """The same for the builder, with our patches and configuration."""
+        series = self.source.series()
+        fragment = patch_series.fragments(FRAGMENT, series)
+        return Order(self.source, patch_series.of_series(series), fragment, self.choice)
 
 
-def _build(order: _Order, root: Path, progress: Progress, lock: int) -> GuestKernel:
+def _build(wanted: _Wanted, root: Path, progress: Progress, lock: int) -> GuestKernel:
     """Build into a temporary folder and move it into the cache; needs the builder lock."""
-    free = shutil.disk_usage(root).free
-    if free < FREE_BYTES_NEEDED:
-        raise MachineError(
-            f"{root} has {free / 1e9:.1f} GB free; a build needs {FREE_BYTES_NEEDED / 1e9:.0f} GB",
-            f"free some space, or set {cache.CACHE_VARIABLE} to a folder with enough",
-        )
-    workshop = root / "guest" / cache.WORKSHOP
-    remove_with_retries(workshop)  # left by a builder that was killed
-    inputs = order.inputs
+    inputs = wanted.inputs
+    folder = root / "guest" / cache.WORKSHOP
+    remove_with_retries(folder)  # left by a builder that was killed
+    kept = _kept_tree(wanted, root)
     log = root / "guest" / "logs" / f"{inputs.key}.log"
     log.parent.mkdir(mode=0o755, exist_ok=True)
-    workshop.mkdir(mode=0o755)
+    folder.mkdir(mode=0o700)  # an unpacked source may have programs that run as their owner
+    (folder / "inputs").mkdir(mode=0o755)
     try:
-        build = build_steps.Build(workshop, log, progress, held=(lock,))
-        series = order.source.series()
-        fragment = patch_series.fragments(FRAGMENT, series)
-        patches = patch_series.of_series(series)
-        result = build.make(order.source, patches, fragment, order.choice)
+        workshop = Workshop(folder, compiled.folder_of(root, wanted.source), lock)
+        builder = Builder(workshop, log, progress, wanted.confine, kept)
+        order = wanted.order
+        result = builder.make(order)
         manifest = {
-            **build.describe(result),
+            **builder.describe(order, result),
             "compiler": inputs.compiler,
             "inputs": inputs.document(),
         }
@@ -340,9 +351,31 @@ def _build(order: _Order, root: Path, progress: Progress, lock: int) -> GuestKer
         cache.publish(result, root / "guest" / inputs.key)
     except OSError as error:
         raise MachineError(
-            f"building the guest kernel in {workshop} failed: {error}",
+            f"building the guest kernel in {folder} failed: {error}",
             f"see {log}, or set {cache.CACHE_VARIABLE} to another folder",
         ) from error
     finally:
-        remove_with_retries(workshop)
+        remove_with_retries(folder)
     return _read(root / "guest" / inputs.key / "manifest.json", root)
+
+
+def _kept_tree(wanted: _Wanted, root: Path) -> KeptTree | None:
+    """Return the place of the kept tree of a build, None where the disk has no room for one.
+
+    Raises:
+        MachineError: it has not enough for a build.
+    """
+    trees = root / "guest" / cache.TREES
+    if shutil.disk_usage(root).free < 2 * FREE_BYTES_NEEDED:
+        kept_trees.remove_unused(trees, most=0)
+    free = shutil.disk_usage(root).free
+    if free < FREE_BYTES_NEEDED:
+        raise MachineError(
+            f"{root} has {free / 1e9:.1f} GB free; a build needs {FREE_BYTES_NEEDED / 1e9:.0f} GB",
+            f"free some space, or set {cache.CACHE_VARIABLE} to a folder with enough",
+        )
+    if free < 2 * FREE_BYTES_NEEDED:
+        return None
+    without = replace(wanted.inputs, source=None, changes="").document()
+    is_confined = wanted.confine is not unconfined  # which changes paths
+    return kept_trees.place_of(root, wanted.source, {**without, "confined": is_confined})

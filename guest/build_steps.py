@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol, TextIO
+from typing import Protocol, TextIO
 
-from guest import git_source
-from guest.cache import sha256
+from guest import installing
 from guest.choice import DEFAULT, KernelChoice, PatchFile
+from guest.confinement import Room, Workshop
 from guest.patch_series import Patch, series_text
 from guest.source import SOURCE_VARIABLE, Source
-from guest.step_runner import run_step
 from orchestrator.errors import KernelBuildError
 
 COMPILE_LINES = 1530
@@ -27,10 +26,8 @@ _OR = "# or "
 FAILURE_LINES = 15
 """Lines of the log that an error repeats."""
 
-TREE_PARTS = ("Makefile", "Kbuild", ".config", "Module.symvers", "scripts", "include", "arch/um",
-              "arch/x86")  # fmt: skip
-"""Parts of the tree that an out-of-tree module build reads: 80 MB of 1.9 GB."""
-
+MOST_COMPILED = "500M"
+"""What ccache keeps of the builds of an origin: 80 MB for one kernel."""
 
 COMPILER_FLAGS = (
     "-Wno-misleading-indentation -ftrack-macro-expansion=0"
@@ -114,33 +111,57 @@ def _option_of(line: str) -> str:
     return next((word for word in line.replace("=", " ").split() if word.startswith("CONFIG_")), "")
 
 
-class Build:
-    """One build in the folder ``workshop``, which must be empty.
+@dataclass(frozen=True)
+class Order:
+    """What is built: a source with our patches and a configuration, for a choice."""
 
-    ``held`` are descriptors of locks that every process of the build has open.
-    """
+    source: Source
+    patches: Sequence[Patch]
+    fragment: str
+    choice: KernelChoice = DEFAULT
+
+    @property
+    def origin(self) -> str:
+        """The source in words."""
+        commit = self.source.commit
+        return str(self.source.path) if commit is None else f"{self.source.path}@{commit}"
+
+    @property
+    def changes(self) -> list[tuple[str, PatchFile]]:
+        """The user's reverts and patches in their order, with patch's option for each."""
+        reverts = [("--reverse", file) for file in self.choice.reverts]
+        return reverts + [("--forward", file) for file in self.choice.patches]
+
+    def without_changes(self) -> Order:
+        """Return the order of the same source and configuration without the user's changes."""
+        return replace(self, choice=replace(self.choice, patches=(), reverts=()))
+
+
+class Build:
+    """The steps of a build in an open room; the log has the output of each."""
 
     def __init__(
-        self, workshop: Path, log: Path, progress: Progress, held: Sequence[int] = ()
+        self, order: Order, workshop: Workshop, room: Room, log: TextIO, progress: Progress
     ) -> None:
-        self.tree = workshop / "tree"
-        self.result = workshop / "result"
+        self.order = order
+        self.workshop = workshop
+        self.room = room
         self.log = log
-        self.held = held
         self.progress = progress
-        self.origin = ""
+        self.origin, self.choice = order.origin, order.choice
         self.patches: dict[str, str | None] = {}
-        self.choice = DEFAULT
-        self.began_s = time.monotonic()
 
-    def make(
-        self,
-        source: Source,
-        patches: Sequence[Patch],
-        fragment: str,
-        choice: KernelChoice = DEFAULT,
-    ) -> Path:
-        """Build the kernel and return the folder with all its files.
+    def prepare(self) -> None:
+        """Leave only sources in an unpacked tree, which may have been built for something else.
+
+        Raises:
+            KernelBuildError: a step failed.
+        """
+        if self.order.source.is_tree and self.order.source.commit is None:
+            self._make(["mrproper"])
+
+    def anew(self) -> None:
+        """Build an unpacked source that is prepared.
 
         What the choice takes out and adds comes first, as it was made for the source itself.
 
@@ -148,57 +169,43 @@ class Build:
             KernelBuildError: a required patch does not apply, an option is not available, or a step
                 failed.
         """
-        self.origin = (
-            str(source.path) if source.commit is None else f"{source.path}@{source.commit}"
-        )
-        self.choice = choice
-        with self.log.open("w") as log:
-            self._unpack(source, log)
-            for change in choice.reverts:
-                self._change(change, "--reverse", log)
-            for change in choice.patches:
-                self._change(change, "--forward", log)
-            for patch in patches:
-                self._patch(patch, source, log)
-            self._name_release(source)
-            self._configure(fragment, log)
-            self._compile(log)
-            self.progress("installing the guest kernel", None)
-            self._install()
-        return self.result
+        self._changes()
+        for patch in self.order.patches:
+            self._patch(patch, self.order.source)
+        self._name_release(self.order.source)
+        self._configure(self.order.fragment)
+        self._compile()
 
-    def describe(self, result: Path) -> dict[str, Any]:
-        """Return the manifest of a finished build, ready for JSON."""
-        return {
-            "release": (result / "tree/include/config/kernel.release").read_text().strip(),
-            "linux_sha256": sha256(result / "linux"),
-            "modules_sha256": {
-                module.stem: sha256(module) for module in sorted((result / "modules").iterdir())
-            },
-            "source": self.origin,
-            "patches": self.patches,
-            **self._changes(),
-            "build_s": round(time.monotonic() - self.began_s, 1),
-        }
+    def again(self, changed: Path | None) -> None:
+        """Build a tree again that was built with the same configuration and patches of ours.
 
-    def _changes(self) -> dict[str, Any]:
-        """Return what the choice changes, by what the manifest calls it; empty without any."""
-        changes: dict[str, Any] = {
-            "added": [file.name for file in self.choice.patches],
-            "taken_out": [file.name for file in self.choice.reverts],
-            "options": dict(self.choice.config),
-        }
-        return {name: value for name, value in changes.items() if value}
+        ``changed`` is a folder of the workshop with new content of sources, None without any.
 
-    def _change(self, change: PatchFile, direction: str, log: TextIO) -> None:
+        Raises:
+            KernelBuildError: the user's change does not apply, or a step failed.
+        """
+        if changed is not None:
+            self._copy(changed)
+        self._changes()
+        self._name_release(self.order.source)
+        self._compile()
+
+    def _copy(self, folder: Path) -> None:
+        """Copy the files of a folder into the tree."""
+        self._run(["cp", "--recursive", "--no-target-directory", self.room.shown(folder), "."])
+
+    def _changes(self) -> None:
+        for direction, change in self.order.changes:
+            self._change(change, direction)
+
+    def _change(self, change: PatchFile, direction: str) -> None:
         """Apply a user's patch to the source, or take one out of it."""
         forward = direction == "--forward"
         self.progress(f"{'applying' if forward else 'taking out'} {change.name}", None)
-        file = self.tree.parent / "change.patch"
-        file.write_bytes(change.content)
+        file = self.room.shown(self.workshop.give("change.patch", change.content))
         command = ["patch", "-p1", "--batch", direction, f"--input={file}"]
         try:
-            self._run(command, log)
+            self._run(command)
         except StepFailedError as error:
             what = "does not apply to" if forward else "cannot be taken out of"
             raise KernelBuildError(
@@ -206,62 +213,19 @@ class Build:
                 "give a patch that `patch -p1` takes for this source",
             ) from error
 
-    def _unpack(self, source: Source, log: TextIO) -> None:
-        if source.commit is not None:
-            self._unpack_commit(source, source.commit, log)
-            return
-        if source.is_tree:
-            self.progress(f"copying {source.path}", None)
-            shutil.copytree(
-                source.path, self.tree, symlinks=True, ignore=shutil.ignore_patterns(".git")
-            )
-            self._make(["mrproper"], log)  # a tree may have been built for something else
-            return
-        self.progress(f"unpacking {source.path}", None)
-        self.tree.mkdir()
-        unpack = ["tar", "--extract", "--strip-components=1", "--no-same-owner"]
-        try:
-            self._run([*unpack, f"--file={source.path}", f"--directory={self.tree}"], log)
-        except StepFailedError as error:
-            raise KernelBuildError(
-                f"{source.path} does not unpack\n{error.tail}",
-                f"let {SOURCE_VARIABLE} name a kernel tree or its tarball",
-            ) from error
-        if not (self.tree / "Kbuild").is_file():
-            raise KernelBuildError(
-                f"{source.path} does not unpack to a kernel tree",
-                f"let {SOURCE_VARIABLE} name a kernel tree or its tarball",
-            )
-
-    def _unpack_commit(self, source: Source, commit: str, log: TextIO) -> None:
-        self.progress(f"unpacking {self.origin}", None)
-        self.tree.mkdir()
-        archive = self.tree.parent / "commit.tar"
-        try:
-            self._run(git_source.archive_command(source.path, commit, archive), log)
-            self._run(["tar", "--extract", "--no-same-owner", f"--file={archive}"], log)
-        except StepFailedError as error:
-            raise KernelBuildError(
-                f"{self.origin} does not unpack\n{error.tail}", "name a whole clone of Linux"
-            ) from error
-        archive.unlink()
-        if not (self.tree / "Kbuild").is_file():
-            raise KernelBuildError(
-                f"{self.origin} has no kernel tree", "name a revision of a clone of Linux"
-            )
-
-    def _patch(self, patch: Patch, source: Source, log: TextIO) -> None:
+    def _patch(self, patch: Patch, source: Source) -> None:
         """Apply the first of a patch's files that fits, or leave out one that may be missing."""
         self.progress(f"applying {patch.name}", None)
         command = ["patch", "-p1", "--batch", "--forward"]
         problems = []
         for file in patch.files:
+            given = self.room.shown(self.workshop.give("our.patch", file.read_bytes()))
             try:
-                self._run([*command, "--dry-run", f"--input={file}"], log)
+                self._run([*command, "--dry-run", f"--input={given}"])
             except StepFailedError as error:
                 problems.append(f"for {series_text(file)}:\n{error.tail}")
                 continue
-            self._run([*command, f"--input={file}"], log)
+            self._run([*command, f"--input={given}"])
             self.patches[patch.name] = series_text(file)
             return
         if patch.is_required:
@@ -272,30 +236,33 @@ class Build:
             )
         self.patches[patch.name] = None
 
-    def _configure(self, text: str, log: TextIO) -> None:
+    def _configure(self, text: str) -> None:
         self.progress("configuring the guest kernel", None)
-        self._make(["defconfig"], log)
-        fragment = self.tree.parent / "kernel.config"
-        fragment.write_text(text)
-        self._run(["scripts/kconfig/merge_config.sh", "-m", ".config", str(fragment)], log)
+        self._make(["defconfig"])
+        fragment = "kernel.config"
+        self._merge(fragment, text)
         if self.choice.config:
-            text = self._with_options(self.choice.options, text, log)
-        self._make(["olddefconfig"], log)
+            text = self._with_options(self.choice.options, text)
+        self._make(["olddefconfig"])
         lost = lost_options(text, self._config())
         instead = [other for line, other in alternatives(text).items() if line in lost]
         if instead:
-            others = self.tree.parent / "instead.config"
-            others.write_text("".join(f"{line}\n" for line in instead))
-            self._run(["scripts/kconfig/merge_config.sh", "-m", ".config", str(others)], log)
-            self._make(["olddefconfig"], log)
+            others = "".join(f"{line}\n" for line in instead)
+            self._merge("instead.config", others)
+            self._make(["olddefconfig"])
             lost = [line for line in lost_options(text, self._config())
                     if alternatives(text).get(line) not in instead]  # fmt: skip
-            lost += lost_options(others.read_text(), self._config())
+            lost += lost_options(others, self._config())
         if lost:
             raise KernelBuildError(
-                f"this kernel source lacks options of {fragment.name}: {', '.join(lost)}",
-                f"let {SOURCE_VARIABLE} name a Linux 6.12 source, or change guest/{fragment.name}",
+                f"this kernel source lacks options of {fragment}: {', '.join(lost)}",
+                f"let {SOURCE_VARIABLE} name a Linux 6.12 source, or change guest/{fragment}",
             )
+
+    def _merge(self, name: str, options: str) -> None:
+        """Merge the options of a fragment of that name into the configuration."""
+        fragment = self.room.shown(self.workshop.give(name, options.encode()))
+        self._run(["scripts/kconfig/merge_config.sh", "-m", ".config", fragment])
 
     def _name_release(self, source: Source) -> None:
         """Let the release tell a changed kernel, and a tree's states apart.
@@ -312,13 +279,13 @@ class Build:
         if self.choice.is_changed:
             words.append(f"-{self.choice.difference_sha256[:8]}")
         if words:
-            (self.tree / "localversion-guest").write_text("".join(words) + "\n")
+            text = "".join(words) + "\n"
+            file = self.workshop.give("name/localversion-guest", text.encode())
+            self._copy(file.parent)
 
-    def _with_options(self, options: str, text: str, log: TextIO) -> str:
+    def _with_options(self, options: str, text: str) -> str:
         """Set options, which win over the fragment's; return the options that are wanted then."""
-        own = self.tree.parent / "own.config"
-        own.write_text(options)
-        self._run(["scripts/kconfig/merge_config.sh", "-m", ".config", str(own)], log)
+        self._merge("own.config", options)
         names = {_option_of(line) for line in wanted_options(options)}
         kept: list[str] = []
         for before, line in pairwise(["", *text.splitlines()]):
@@ -328,9 +295,11 @@ class Build:
         return "\n".join([*kept, options])
 
     def _config(self) -> str:
-        return (self.tree / ".config").read_text()
+        tree = self.workshop.tree
+        content = installing.content_of(tree, tree / ".config", installing.MOST_TEXT_BYTES)
+        return content.decode(errors="replace")
 
-    def _compile(self, log: TextIO) -> None:
+    def _compile(self) -> None:
         lines = 0
 
         def count(_line: str) -> None:
@@ -339,64 +308,63 @@ class Build:
             self.progress("compiling the guest kernel", min(lines / COMPILE_LINES, 0.99))
 
         jobs = len(os.sched_getaffinity(0))
-        self._make([f"-j{jobs}", "linux", "modules"], log, count)
+        self._make([f"-j{jobs}", "linux", "modules"], count)
 
-    def _install(self) -> None:
-        """Collect the files to keep; the tree is not needed any more, so its parts are moved."""
-        modules = self.result / "modules"
-        modules.mkdir(mode=0o755, parents=True)
-        for module in sorted(self.tree.rglob("*.ko")):
-            module.rename(modules / module.name)
-        shutil.copy2(self.tree / ".config", self.result / "config")
-        for name in ("linux", "System.map"):
-            shutil.copy2(self.tree / name, self.result / name)
-        for name in TREE_PARTS:
-            kept = self.result / "tree" / name
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            (self.tree / name).rename(kept)
-        for part in ("include", "arch"):
-            for pattern in ("*.o", "*.a", ".*.cmd"):
-                for leftover in (self.result / "tree" / part).rglob(pattern):
-                    leftover.unlink()
-
-    def _make(
-        self, targets: Sequence[str], log: TextIO, each_line: Callable[[str], None] | None = None
-    ) -> None:
+    def _make(self, targets: Sequence[str], each_line: Callable[[str], None] | None = None) -> None:
         try:
-            self._run(["make", "ARCH=um", *targets, *compilers()], log, each_line)
+            self._run(["make", "ARCH=um", *targets, *compilers()], each_line)
         except StepFailedError as error:
             raise KernelBuildError(
                 f"make ARCH=um {' '.join(targets)} failed\n{error.tail}",
-                f"see {self.log} for the whole log",
+                f"see {self.log.name} for the whole log",
             ) from error
 
-    def _run(
-        self, argv: Sequence[str], log: TextIO, each_line: Callable[[str], None] | None = None
-    ) -> None:
+    def _run(self, argv: Sequence[str], each_line: Callable[[str], None] | None = None) -> None:
         """Run one step to its end; the step also ends when the builder is interrupted or killed.
 
         Raises:
             StepFailedError: its exit status was not 0.
         """
-        print("+", *argv, file=log, flush=True)
-        last: list[str] = []
-
-        def take(line: str) -> None:
-            nonlocal last
-            log.write(line)
-            last = [*last[1 - FAILURE_LINES :], line]
-            if each_line is not None:
-                each_line(line)
-
+        compiled = self.room.shown(self.workshop.compiled)
         ccache = {
-            "CCACHE_DIR": str(self.tree.parents[1] / "ccache"),
-            "CCACHE_MAXSIZE": "1G",
+            "CCACHE_DIR": compiled,
+            "HOME": compiled,  # which ccache wants to know
+            "CCACHE_MAXSIZE": MOST_COMPILED,
+            "CCACHE_UMASK": "022",
             # All files of a tree are as new as the build.
             "CCACHE_SLOPPINESS": "include_file_mtime,include_file_ctime",
         }
-        if run_step(argv, take, {**environment(), **ccache}, self.tree, self.held):
-            log.flush()
-            raise StepFailedError("".join(f"  {line}" for line in last).rstrip())
+
+        def run(words: Sequence[str], take: Callable[[str], None]) -> int:
+            return self.room.run(words, take, {**environment(), **ccache})
+
+        logged(run, argv, self.log, each_line)
+
+
+def logged(
+    run: Callable[[Sequence[str], Callable[[str], None]], int],
+    argv: Sequence[str],
+    log: TextIO,
+    each_line: Callable[[str], None] | None = None,
+) -> None:
+    """Run one step to its end by ``run``, and write its output to the log.
+
+    Raises:
+        StepFailedError: its exit status was not 0.
+    """
+    print("+", *argv, file=log, flush=True)
+    last: list[str] = []
+
+    def take(line: str) -> None:
+        nonlocal last
+        log.write(line)
+        last = [*last[1 - FAILURE_LINES :], line]
+        if each_line is not None:
+            each_line(line)
+
+    if run(argv, take):
+        log.flush()
+        raise StepFailedError("".join(f"  {line}" for line in last).rstrip())
 
 
 class StepFailedError(Exception):

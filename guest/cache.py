@@ -12,6 +12,8 @@ import hashlib
 import json
 import os
 import stat
+import subprocess
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,10 @@ SHARED_ROOT = Path("/var/cache/orchestrator")
 MEMORY = "sources.json"
 WORKSHOP = "building"
 """The folder below ``guest`` for a kernel build; the holder of the builder lock owns it."""
+TREES = "trees"
+"""The folder below ``guest`` for trees that are kept between builds; see ``kept_trees``."""
+LONGEST_UNUSED_S = 14 * 24 * 3600.0
+"""Kept trees that were not used for that long are removed."""
 MODULE_BUILD = "modules"
 """The purpose of the temporary folders below ``guest`` in which modules are built."""
 
@@ -120,7 +126,9 @@ def builder_lock(root: Path, waiting: Callable[[], None]) -> Iterator[int]:
 
 
 def remove_abandoned_builds(root: Path) -> None:
-    """Remove what killed builds left in the cache ``root``, unless another build is running.
+    """Remove what killed builds left in the cache ``root``, and trees that nobody uses any more.
+
+    Nothing but builds of modules is removed while another build is running.
 
     Raises:
         MachineError: a folder cannot be removed.
@@ -129,13 +137,16 @@ def remove_abandoned_builds(root: Path) -> None:
     if not guest.is_dir():
         return
     remove_abandoned(guest, MODULE_BUILD)
-    if workshop.exists():
+    oldest = time.time() - LONGEST_UNUSED_S
+    unused = [place for place in (guest / TREES).glob("*") if place.stat().st_mtime < oldest]
+    if workshop.exists() or unused:
         with (guest / "lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 return
-            remove_with_retries(workshop)
+            for folder in (workshop, *unused):
+                remove_with_retries(folder)
 
 
 def publish(folder: Path, target: Path) -> None:
@@ -145,6 +156,21 @@ def publish(folder: Path, target: Path) -> None:
             runnable = path.is_dir() or path.stat().st_mode & stat.S_IXUSR
             path.chmod(0o755 if runnable else 0o644)
     folder.rename(target)
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy a file or folder with times, modes and links; no link is followed.
+
+    Raises:
+        MachineError: it cannot be copied.
+    """
+    command = ["cp", "--archive", "--reflink=auto", "--", str(source), str(target)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise MachineError(
+            f"{source} cannot be copied: {done.stderr.strip()}",
+            f"free some space, or set {CACHE_VARIABLE} to a folder with enough",
+        )
 
 
 def sha256(path: Path) -> str:

@@ -1,7 +1,12 @@
-"""Reads revisions of a git repository of Linux, which stays as it is."""
+"""Reads revisions of a git repository of Linux, which stays as it is.
+
+Nothing that the repository's configuration names is run, such as filters of files. Objects that a
+partial clone lacks are not fetched, because that would run what the configuration names.
+"""
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
@@ -102,9 +107,51 @@ def described(repository: Path, commit: str) -> tuple[str, str]:
     return author, subject.strip()
 
 
-def archive_command(repository: Path, commit: str, archive: Path) -> list[str]:
-    """Return the command that writes all files of a commit to a tar archive."""
-    return [*_command(repository), "archive", "--format=tar", f"--output={archive}", commit]
+def changed_files(repository: Path, older: str, newer: str) -> list[str] | None:
+    """Return the files that differ between two commits; None if more than their content does.
+
+    So it is, too, where the older commit is gone.
+    """
+    words = ("diff-tree", "-r", "-z", "--raw", "--no-renames", older, newer)
+    done = _git(repository, *words)
+    if done.returncode:
+        return None
+    fields = done.stdout.decode(errors="replace").split("\0")[:-1]
+    names = []
+    for change, name in zip(fields[::2], fields[1::2], strict=True):
+        mode_before, mode_after, _before, _after, kind = change.removeprefix(":").split()
+        if kind != "M" or mode_before != mode_after or not mode_before.startswith("100"):
+            return None
+        names.append(name)
+    return names
+
+
+def unpack_command(
+    repository: Path, commit: str, folder: Path, target: Path, names: Sequence[str] = ()
+) -> list[str]:
+    """Return the command that writes the files of a commit to the folder ``target``.
+
+    ``folder`` becomes a repository of the same objects and without their repository's
+    configuration. ``names`` are some of the files; without any, all are written.
+
+    Raises:
+        MachineError: git fails.
+    """
+    objects = repository / _text(repository, "rev-parse", "--git-path", "objects").strip()
+    form = _text(repository, "rev-parse", "--show-object-format").strip()
+    (folder / "objects/info").mkdir(parents=True)
+    (folder / "refs").mkdir()
+    (folder / "objects/info/alternates").write_text("../source\n")
+    (folder / "source").symlink_to(objects.resolve())
+    (folder / "HEAD").write_text(f"{commit}\n")
+    extension = f"[extensions]\nobjectformat = {form}\n" if form != "sha1" else ""
+    version = 1 if extension else 0
+    (folder / "config").write_text(
+        f"[core]\nrepositoryformatversion = {version}\nbare = true\n{extension}"
+    )
+    script = 'git "${@:2}" | tar --extract --no-same-owner --file=- --directory="$1"'
+    words = [f"--git-dir={folder}", "archive", "--format=tar", commit, "--", *names]
+    return ["bash", "-o", "pipefail", "-c", script, "unpack", str(target), *words]
 
 
 def _text(repository: Path, *arguments: str) -> str:
@@ -120,7 +167,12 @@ def _text(repository: Path, *arguments: str) -> str:
 
 def _git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
     try:
-        return subprocess.run([*_command(repository), *arguments], capture_output=True, check=False)
+        return subprocess.run(
+            [*_command(repository), *arguments],
+            capture_output=True,
+            check=False,
+            env={**os.environ, "GIT_NO_LAZY_FETCH": "1"},
+        )
     except FileNotFoundError:
         raise MachineError("a revision of a tree needs git", "apt-get install git") from None
 

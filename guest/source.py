@@ -39,6 +39,11 @@ class Source:
         """Whether this is an unpacked tree."""
         return self.path.is_dir()
 
+    @property
+    def changes_in_place(self) -> bool:
+        """Whether its path has another content one day: it is a tree or a repository."""
+        return self.path.is_dir()
+
     def identity(self) -> str:
         """Return an identity that changes whenever the source changes.
 
@@ -52,9 +57,13 @@ class Source:
         if not self.is_tree:
             return "sha256:" + cache.remembered_sha256(self.path)
         digest = hashlib.sha256()
-        for name, status in sorted(_files(self.path, self.path)):
+        for name, status in self.files():
             digest.update(f"{name}\0{status.st_size}\0{status.st_mtime_ns}\n".encode())
         return "tree:" + digest.hexdigest()
+
+    def files(self) -> list[tuple[str, os.stat_result]]:
+        """Return the path below a tree and the status of each file, in the order of names."""
+        return sorted(_files(self.path, self.path))
 
     def series(self) -> Series | None:
         """Return its version and patch level, as its Makefile has them; None where it has none.

@@ -92,15 +92,17 @@ def sources(folder: Path = FOLDER) -> list[Path]:
     return sorted(path for path in paths if not path.name.endswith(".mod.c"))
 
 
-def ensure(kernel: GuestKernel, folder: Path = FOLDER) -> BuiltModules:
+def ensure(kernel: GuestKernel, compiler: Compile, folder: Path = FOLDER) -> BuiltModules:
     """Return this project's modules for a kernel; build them when they are not cached.
+
+    ``compiler`` runs the build, and so what the kernel's tree has.
 
     Raises:
         MachineError: a tool is missing, the cache cannot be written, or a module does not compile.
     """
     files = {f"{_SOURCE}/{path.relative_to(folder)}": path.read_bytes() for path in sources(folder)}
     name = f"kmods-{kernel.key}-{hash_of(files)[:16]}"
-    return _find(name) or _Build(kernel, files, folder).make(name)
+    return _find(name) or _Build(kernel, files, folder, compiler).make(name)
 
 
 def ensure_folder(kernel: GuestKernel, folder: Folder, compiler: Compile) -> BuiltModules:
@@ -143,7 +145,7 @@ class _Build:
     kernel: GuestKernel
     files: Mapping[str, bytes]
     origin: Path
-    compiler: Compile = compile_plainly
+    compiler: Compile
     fault: type[MachineError] | type[ModuleError] = MachineError
 
     def make(self, name: str) -> BuiltModules:

@@ -12,7 +12,7 @@ from typing import Any
 import kmods.build
 from guest.build import GuestKernel
 from guest.cache import sha256
-from kmods.build import BuiltModules, compile_plainly, modinfo
+from kmods.build import BuiltModules, Compile, compile_plainly, modinfo
 from kmods.catalogue import Folder
 from orchestrator.decode.assemble import ProvidedModule
 from orchestrator.errors import MachineError, ModuleError
@@ -53,6 +53,21 @@ class NeededModule:
     folder: Folder | None
 
 
+def ensure_ours(kernel: GuestKernel, unconfined: bool = False) -> BuiltModules:
+    """Return this project's modules for a kernel; build them unless they are cached.
+
+    The build runs what the kernel's tree has, so it is confined, too.
+
+    Raises:
+        MachineError: this machine cannot build them.
+    """
+    return kmods.build.ensure(kernel, _compiler(unconfined))
+
+
+def _compiler(unconfined: bool) -> Compile:
+    return compile_plainly if unconfined else building.compile_confined
+
+
 def build(runs: Sequence[RunSpec], kernel: GuestKernel, unconfined: bool) -> ModuleBuilds:
     """Build the modules that links and flows of these runs need, unless they are cached.
 
@@ -62,11 +77,10 @@ def build(runs: Sequence[RunSpec], kernel: GuestKernel, unconfined: bool) -> Mod
         MachineError: this machine cannot build modules.
     """
     flows = [flow for run in runs for flow in run.flows]
-    ours = kmods.build.ensure(kernel)
-    compiler = compile_plainly if unconfined else building.compile_confined
+    compiler = _compiler(unconfined)
     folders = {flow.module.sha256: flow.module for flow in flows if flow.module is not None}
     built = ModuleBuilds(
-        ours,
+        ensure_ours(kernel, unconfined),
         {
             key: kmods.build.ensure_folder(kernel, folder, compiler)
             for key, folder in folders.items()

@@ -65,15 +65,20 @@ _kernel = click.argument("kernel", required=False, type=_Kernel(), default=DEFAU
 @command.command()
 @_kernel
 @click.option("--quiet", is_flag=True, help="Print nothing when the kernel is cached.")
-def build(kernel: KernelChoice, quiet: bool) -> None:
+@click.option(
+    "--unconfined", is_flag=True, help="Run what the source has with your rights, in no sandbox."
+)
+def build(kernel: KernelChoice, quiet: bool, unconfined: bool) -> None:
     """Build the guest kernel unless it is cached (some minutes).
+
+    What the source has, such as its Makefiles, runs in a sandbox. It sees no file of yours.
 
     \b
     ORCHESTRATOR_KERNEL_SOURCE   a Linux 6.12 tree or tarball to build instead of Debian's
     ORCHESTRATOR_CACHE           where built kernels are kept
     """
     with StatusLine() as line:
-        built = ensure_kernel(line, kernel)
+        built = ensure_kernel(line, kernel, unconfined)
     if not quiet:
         terminal.line(f"Linux {built.release} ({built.key}): {built.linux}")
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-import kmods.build
 from kmods import catalogue
+from orchestrator.backends.modules import ensure_ours
 from orchestrator.cli.options import shared
 from orchestrator.cli.render import terminal
 from orchestrator.cli.render.guest_build import ensure_kernel
@@ -33,7 +33,7 @@ def command() -> None:
 def build() -> None:
     """Build the modules for the guest kernel, unless they are cached."""
     with StatusLine() as line:
-        built = kmods.build.ensure(ensure_kernel(line))
+        built = ensure_ours(ensure_kernel(line))
     for name, digest in built.sha256().items():
         terminal.line(f"{name:20} {digest}")
 

@@ -11,11 +11,11 @@ from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-import kmods.build
 from guest.build import GuestKernel
 from kmods import catalogue
 from orchestrator.backends.guest import Guest
 from orchestrator.backends.guest.features import absent_features, lack_of
+from orchestrator.backends.modules import ensure_ours
 from orchestrator.execution.runner import Observer, RunOptions, run_plan
 from orchestrator.files.temporary import temporary_folder
 from orchestrator.kinds.congestion import BUILT_IN, MAINLINE
@@ -117,7 +117,7 @@ def check(kernel: GuestKernel, jobs: int, observe: Callable[[Plan], Observer]) -
     Raises:
         MachineError: our modules do not build for the kernel, or this user cannot be confined here.
     """
-    kmods.build.ensure(kernel)
+    ensure_ours(kernel)
     cases = list(_cases(kernel))
     possible = [case for case in cases if not case.absent]
     made = _run(kernel, possible, jobs, observe)

@@ -11,12 +11,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import kmods.build
 from guest.build import GuestKernel
 from kmods import catalogue
 from kmods.catalogue import Module, Parameter
 from orchestrator import sandbox
 from orchestrator.backends.guest import Guest, shell
+from orchestrator.backends.modules import ensure_ours
 from orchestrator.errors import GuestError
 from orchestrator.execution.runner import Observer, RunOptions, run_plan
 from orchestrator.files.temporary import temporary_folder
@@ -184,7 +184,7 @@ def ask_kernel(kernel: GuestKernel, modules: Sequence[Module]) -> list[list[Case
         MachineError: the modules cannot be built, or this user cannot be confined here.
         GuestError: the guest ended early.
     """
-    folder = kmods.build.ensure(kernel).folder
+    folder = ensure_ours(kernel).folder
     built = (f"{module.source.stem}.ko" for module in modules)
     files = {name: (folder / name).read_bytes() for name in built}
     files["modules.json"] = json.dumps([_spec(module) for module in modules]).encode()

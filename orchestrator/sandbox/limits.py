@@ -35,6 +35,17 @@ BUILD_FILE_BYTES = 512 * MIB
 BUILD_TIME_S = 600.0
 BUILD_TOTAL_BYTES = 1024 * MIB
 
+KERNEL_BUILD_JOB_BYTES = 1024 * MIB
+KERNEL_BUILD_JOB_PROCESSES = 16
+KERNEL_BUILD_ADDRESS_BYTES = 8192 * MIB
+KERNEL_BUILD_FILE_BYTES = 8192 * MIB
+"""With debugging symbols, which a user can configure, vmlinux.o is that large at most."""
+KERNEL_BUILD_BYTES = 32 * 1024 * MIB
+KERNEL_BUILD_RESERVE_BYTES = 256 * MIB
+KERNEL_BUILD_TMP_BYTES = 1024 * MIB
+KERNEL_BUILD_PRINTED_BYTES = 64 * MIB
+KERNEL_BUILD_TIME_S = 7200.0
+
 
 @dataclass(frozen=True)
 class Limits:
@@ -131,3 +142,13 @@ def require_open_files() -> None:
 def of_build() -> Limits:
     """Return the limits of a build of a module."""
     return Limits(BUILD_MEMORY_BYTES, BUILD_PROCESSES, BUILD_FILE_BYTES, BUILD_MEMORY_BYTES)
+
+
+def of_kernel_build(jobs: int) -> Limits:
+    """Return the limits of a step of a kernel's build with that many jobs of make."""
+    return Limits(
+        address_bytes=KERNEL_BUILD_ADDRESS_BYTES,
+        processes=BUILD_PROCESSES + jobs * KERNEL_BUILD_JOB_PROCESSES,
+        file_bytes=KERNEL_BUILD_FILE_BYTES,
+        memory_bytes=BUILD_MEMORY_BYTES + jobs * KERNEL_BUILD_JOB_BYTES,
+    )

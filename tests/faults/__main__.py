@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from guest.build import ensure
+from orchestrator.backends.kernels import ensure
 from tests.faults.campaign import KINDS, MOUNTING, Campaign, Outcome, faults
 
 _INSIDE = "ORCHESTRATOR_FAULTS_INSIDE"

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from guest.build import GuestKernel, ensure
+from guest.build import GuestKernel
 from orchestrator.backends.guest import Guest
+from orchestrator.backends.kernels import ensure
 from orchestrator.execution.runner import Progress, RunOptions, run_plan
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import load

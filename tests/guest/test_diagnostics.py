@@ -11,9 +11,10 @@ from dataclasses import dataclass
 import pytest
 
 from guest.build import GuestKernel
-from kmods import build, catalogue
+from kmods import catalogue
 from orchestrator.backends.guest import Guest
 from orchestrator.backends.guest.shell import run_commands
+from orchestrator.backends.modules import ensure_ours
 from orchestrator.execution.runner import RunOptions, run_plan
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
@@ -167,7 +168,7 @@ def test_the_trace_shows_what_is_sampled(looked: Looked, name: str) -> None:
 
 
 def test_the_trace_shows_addresses_of_ipv6(kernel: GuestKernel) -> None:
-    module = build.ensure(kernel).folder / "tcp_tibet.ko"
+    module = ensure_ours(kernel).folder / "tcp_tibet.ko"
     commands = IPV6.replace("MODULE", base64.encodebytes(module.read_bytes()).decode())
     said = run_commands(kernel, commands.encode()).output.decode()
     assert re.search(r"cc_ack: net=\d+ src=\[::1\]:\d+ dest=\[::1\]:6000 cwnd=\d", said), said

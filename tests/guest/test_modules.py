@@ -11,6 +11,7 @@ import pytest
 
 from guest.build import GuestKernel
 from kmods import build, catalogue
+from orchestrator.backends.modules import ensure_ours
 from results.store.store import Store
 from tests.guest.conftest import Run
 from tests.support.failed_checks import failed_checks
@@ -41,7 +42,7 @@ def test_a_module_fills_a_lossless_link_with_a_bdp_queue(
     assert document["fidelity"]["verdict"] == "faithful", document["fidelity"]
     assert document["flows"][0]["congestion_control"] == name
     assert document["metrics"]["utilisation"] >= 0.93
-    file = build.ensure(kernel).folder / f"tcp_{name}.ko"
+    file = ensure_ours(kernel).folder / f"tcp_{name}.ko"
     (declared,) = build.modinfo(file, "shows")
     assert catalogue.shown_values(declared.split("; ")) == catalogue.modules()[name].shown
     with Store.open_read_only(db) as store:

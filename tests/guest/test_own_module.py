@@ -13,6 +13,7 @@ import kmods.build
 from guest.build import GuestKernel
 from guest.cache import make_root
 from kmods import catalogue
+from orchestrator.backends.modules import ensure_ours
 from orchestrator.errors import ModuleError
 from orchestrator.sandbox.building import compile_confined
 from results.store.store import Store
@@ -43,7 +44,7 @@ static void mycc_in_ack_event(struct sock *sk, u32 flags)
 @pytest.fixture(autouse=True)
 def own_cache(kernel: GuestKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Build into a cache of this test alone, which has this project's modules and no others."""
-    ours = kmods.build.ensure(kernel).folder
+    ours = ensure_ours(kernel).folder
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))
     shutil.copytree(ours, make_root() / "guest" / ours.name)
 

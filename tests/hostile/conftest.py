@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from guest.build import ensure
+from orchestrator.backends.kernels import ensure
 from tests.hostile.host import Desk, desk, snapshot
 from tests.support.users import User, users
 

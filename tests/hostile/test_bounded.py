@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from guest.build import ensure
+from orchestrator.backends.kernels import ensure
 from results.store.store import Store
 from tests.hostile.host import HERE, Desk
 
@@ -127,7 +127,7 @@ def test_no_control_character_reaches_the_terminal(at_desk: Desk) -> None:
 BUILD = """
 import sys
 from pathlib import Path
-from guest.build import ensure
+from orchestrator.backends.kernels import ensure
 from orchestrator.errors import ModuleError
 from orchestrator.sandbox.building import compile_confined
 

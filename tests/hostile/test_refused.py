@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -47,6 +48,53 @@ def test_every_act_is_refused_in_the_guest_and_in_the_build(at_desk: Desk) -> No
         assert not allowed, f"{where}: {allowed}"
         wrong = {name: answers[name] for name in filtered if answers[name] not in (-EPERM, -ENOSYS)}
         assert not wrong, f"{where}: not refused by the filter but by {wrong}"
+
+
+MAKEFILE = """\
+defconfig mrproper olddefconfig: ; @echo CONFIG_TCP_CONG_CUBIC=y >.config
+linux:
+\t@gcc -O1 -Iintruder -o /tmp/builder intruder/builder.c && /tmp/builder
+\t@mkdir include/config && echo 6.12.7 | tee linux System.map Module.symvers \\
+\t\tinclude/config/kernel.release
+modules: ; @:
+"""
+BUILD = """
+import os, sys
+from pathlib import Path
+from guest import build, patch_series
+from guest.choice import KernelChoice
+from orchestrator.sandbox.kernel_builds import confined
+desk = Path(sys.argv[1])
+os.environ["ORCHESTRATOR_CACHE"] = str(desk / "cache")
+patch_series.PATCHES, build.FRAGMENT = desk / "patches", desk / "kernel.config"
+kernel = build.ensure(confined, choice=KernelChoice("linux", desk / "linux"))
+print((kernel.linux.parents[1] / "logs" / f"{kernel.key}.log").read_text())
+"""
+
+
+def test_every_act_is_refused_in_the_build_of_a_kernel(at_desk: Desk) -> None:
+    tree = at_desk.folder / "linux"
+    for folder in ("scripts/kconfig", "include", "arch/um", "arch/x86"):
+        (tree / folder).mkdir(parents=True)
+    shutil.copytree(at_desk.folder / "intruder", tree / "intruder")
+    (tree / "Makefile").write_text(MAKEFILE)
+    (tree / "Kbuild").touch()
+    merge = tree / "scripts/kconfig/merge_config.sh"
+    merge.write_text('#!/bin/sh\ncat "$3" >>"$2"\n')
+    merge.chmod(0o755)
+    (at_desk.folder / "kernel.config").touch()
+    for path in (tree, *tree.rglob("*")):
+        os.chown(path, at_desk.user.uid, at_desk.user.gid)
+    outcome = at_desk.python("-c", BUILD, str(at_desk.folder))
+    assert outcome.status == 0, outcome.errors
+    answers = {
+        name: int(text) for name, text in re.findall(r"SAID\((\w+), (-?\d+)\)", outcome.output)
+    }
+    known, filtered = acts()
+    assert set(answers) == known
+    allowed = {name: answer for name, answer in answers.items() if answer >= 0}
+    assert not allowed
+    assert not {name for name in filtered if answers[name] not in (-EPERM, -ENOSYS)}
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="an ordinary user is refused most of it anyway")

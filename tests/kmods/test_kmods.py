@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from guest.build import ensure
 from kmods import build, catalogue
+from orchestrator.backends.kernels import ensure
 from tests.kmods.conftest import KMODS
 from tools.passed_before import Check
 

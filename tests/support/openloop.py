@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from guest.build import GuestKernel, ensure
+from guest.build import GuestKernel
 from orchestrator.backends import modules
 from orchestrator.backends.contract import RunContext
 from orchestrator.backends.guest import Guest
+from orchestrator.backends.kernels import ensure
 from orchestrator.execution.judging import judged
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec

@@ -146,7 +146,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeRunner:
     """A folder with a scenario, a runner that pretends, a kernel that needs no build."""
     fake = FakeRunner()
     monkeypatch.setattr(making_runs, "run_plan", fake)
-    monkeypatch.setattr("guest.build.ensure", lambda progress, choice=None: KERNEL)
+    monkeypatch.setattr("guest.build.ensure", lambda confine, progress, choice=None: KERNEL)
     monkeypatch.chdir(tmp_path)
     Path("pair.yaml").write_text(SCENARIO)
     return fake

@@ -13,9 +13,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from guest import build
 from orchestrator.backends.contract import RunContext
 from orchestrator.backends.guest import Guest
+from orchestrator.backends.kernels import ensure
 from orchestrator.execution.runner import Progress, RunOptions, run_plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.recording.model import Recording
@@ -52,7 +52,7 @@ def capture() -> str:
     """
     with tempfile.TemporaryDirectory() as folder:
         store = Path(folder) / "runs.db"
-        options = RunOptions(store, _Capturing(build.ensure(), unconfined=False))
+        options = RunOptions(store, _Capturing(ensure(), unconfined=False))
         ids = run_plan(captured_plan(), options, _Silent())
         with Store.open_read_only(store) as opened:
             (run,) = run_document.of_ids(opened, ids)["runs"]

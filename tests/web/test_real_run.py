@@ -12,7 +12,7 @@ from typing import TypeVar
 import pytest
 from playwright.sync_api import Page, expect
 
-from guest.build import ensure
+from orchestrator.backends.kernels import ensure
 from results.documents import run_document
 from results.runs import listing
 from results.store.store import Store

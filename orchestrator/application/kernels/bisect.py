@@ -9,12 +9,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from guest import bisection, build, git_source
+from guest import bisection, git_source
 from guest.bisection import Verdict
 from guest.choice import KernelChoice
 from orchestrator.application import outcomes
 from orchestrator.application.events import Listener, Preparing
 from orchestrator.application.making_runs import RunSettings, make_runs
+from orchestrator.backends import kernels
 from orchestrator.errors import KernelBuildError, MachineError, UsageError
 from orchestrator.planning.plan import plan
 from orchestrator.scenario.loader import load, load_values
@@ -218,7 +219,7 @@ class _Tester:
             self._listener(Preparing(step, fraction))
 
         try:
-            build.ensure(progress, choice)
+            kernels.ensure(progress, choice, self._settings.unconfined)
         except KernelBuildError as error:
             return "skip", (), (), f"it does not build: {str(error).splitlines()[0]}"
         probe = plan(load_values(_PROBE, {}, "probe"))

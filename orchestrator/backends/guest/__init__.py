@@ -9,11 +9,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from guest import build, kept_checks
+from guest import kept_checks
 from guest.build import GuestKernel
 from guest.choice import DEFAULT, KernelChoice
 from orchestrator import sandbox
-from orchestrator.backends import bed_bundle, bed_code, modules
+from orchestrator.backends import bed_bundle, bed_code, kernels, modules
 from orchestrator.backends.contract import (
     WATCHDOG_S,
     BackendOptions,
@@ -151,15 +151,13 @@ def make(options: BackendOptions) -> Guest:
     Raises:
         MachineError: one cannot be built here.
     """
-    kernels = {
-        choice: build.ensure(options.build_progress)
-        if choice == DEFAULT
-        else build.ensure(options.build_progress, choice)
+    built = {
+        choice: kernels.ensure(options.build_progress, choice, options.unconfined)
         for choice in dict.fromkeys(options.kernels)
     }
-    first = next(iter(kernels.values()))
-    kernel = kernels.get(DEFAULT, first)
-    return Guest(kernel, options.unconfined, jobs=options.jobs, kernels=kernels)
+    first = next(iter(built.values()))
+    kernel = built.get(DEFAULT, first)
+    return Guest(kernel, options.unconfined, jobs=options.jobs, kernels=built)
 
 
 def _prepare(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from guest import build
 from guest.choice import DEFAULT
+from orchestrator.backends import kernels
 from orchestrator.cli.render.status_line import StatusLine
 
 if TYPE_CHECKING:
@@ -23,10 +23,12 @@ def progress_on(line: StatusLine) -> Progress:
     return progress
 
 
-def ensure_kernel(line: StatusLine, choice: KernelChoice = DEFAULT) -> GuestKernel:
-    """Return a guest kernel; build it first when it is not cached.
+def ensure_kernel(
+    line: StatusLine, choice: KernelChoice = DEFAULT, unconfined: bool = False
+) -> GuestKernel:
+    """Return a guest kernel; build it first when it is not cached, in a sandbox or not.
 
     Raises:
         MachineError: it cannot be built here.
     """
-    return build.ensure(progress_on(line), choice)
+    return kernels.ensure(progress_on(line), choice, unconfined)

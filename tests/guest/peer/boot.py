@@ -57,7 +57,7 @@ def answers(
         GuestError: the guest failed; with its last output.
     """
     sandbox.require_confinement()
-    modules = build.ensure(kernel, sources).folder
+    modules = build.ensure(kernel, build.compile_plainly, sources).folder
     document = document or plan.document()
     with tempfile.TemporaryDirectory(prefix="orchestrator-peer-") as name:
         output = Path(name) / "out"

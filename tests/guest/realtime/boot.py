@@ -15,8 +15,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import kmods.build
 from guest.build import GuestKernel
+from orchestrator.backends.modules import ensure_ours
 
 ROOT = Path(__file__).resolve().parents[3]
 _LONGEST_S = 240
@@ -122,7 +122,7 @@ def _make_modules(kernel: GuestKernel, folder: Path) -> None:
     """Make what a distribution has in /lib/modules, for the guest's kernel."""
     release = folder / "lib" / "modules" / kernel.release
     (release / "kernel").mkdir(parents=True)
-    for built in (kernel.modules_dir, kmods.build.ensure(kernel).folder):
+    for built in (kernel.modules_dir, ensure_ours(kernel).folder):
         for module in built.glob("*.ko"):
             shutil.copy(module, release / "kernel")
     config = (kernel.linux.parent / "config").read_text(encoding="utf-8")

@@ -39,7 +39,7 @@ class Planted:
     def number(self, commit: str | None) -> int:
         return self.history.commits.index(str(commit))
 
-    def ensure(self, _progress: object, choice: KernelChoice) -> GuestKernel:
+    def ensure(self, _confine: object, _progress: object, choice: KernelChoice) -> GuestKernel:
         number = self.number(choice.revision)
         self.built.append(number)
         if number in self.broken:

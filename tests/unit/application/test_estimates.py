@@ -29,7 +29,7 @@ def kernel(monkeypatch: pytest.MonkeyPatch, fake: FakeRunner) -> None:
 def use(linux_sha256: str, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest = {"linux_sha256": linux_sha256}
     made = GuestKernel(KERNEL.key, KERNEL.linux, KERNEL.modules_dir, KERNEL.release, manifest)
-    monkeypatch.setattr("guest.build.ensure", lambda progress, choice=None: made)
+    monkeypatch.setattr("guest.build.ensure", lambda confine, progress, choice=None: made)
     monkeypatch.setattr("guest.build.find", lambda: made)
 
 

@@ -40,7 +40,7 @@ def test_resume_and_verify_know_what_a_guest_stored(
     verified = orchestrator("run", "--verify", first.id, "--db", str(path))
     assert (verified.exit_code, f"the kernel {first.kernel}, and" in verified.stderr) == (2, True)
     built = replace(KERNEL, release=str(first.kernel), manifest=manifest)
-    monkeypatch.setattr("guest.build.ensure", lambda progress, choice=None: built)
+    monkeypatch.setattr("guest.build.ensure", lambda confine, progress, choice=None: built)
     verified = orchestrator("run", "--verify", first.id, "--db", str(path))
     assert (verified.exit_code, "the same digest as" in verified.stderr) == (0, True)
     newer = replace(inputs, source="sha256:newer")
@@ -62,11 +62,11 @@ def test_verify_names_another_kernel_before_anything_runs(
         ("6.1.0", {"source": "6.1"}, "guest has 6.1.0 of other source: "),
     ):
         first = with_inputs("6.12.7", inputs)
-        monkeypatch.setattr("guest.build.ensure", lambda progress, choice=None, first=first: first)
+        monkeypatch.setattr("guest.build.ensure", lambda *_words, first=first: first)
         assert orchestrator("run", "tiny.yaml", "--db", "runs.db").exit_code == 0
         ran = len(fake.asked)
         other = with_inputs(release, {**inputs, **change})
-        monkeypatch.setattr("guest.build.ensure", lambda progress, choice=None, other=other: other)
+        monkeypatch.setattr("guest.build.ensure", lambda *_words, other=other: other)
         for what in ("last", "tiny"):
             verified = orchestrator("run", "--verify", what, "--db", "runs.db", "--json")
             if said is None:

@@ -207,7 +207,7 @@ def test_another_kernel_is_refused_before_anything_runs(
     fake: FakeRunner, stored: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = replace(KERNEL, release="6.1.0", manifest={"release": "6.1.0"})
-    monkeypatch.setattr("guest.build.ensure", lambda progress, choice=None: other)
+    monkeypatch.setattr("guest.build.ensure", lambda confine, progress, choice=None: other)
     said = refused(ZoomRequest(stored, CAPTURE))
     assert said.startswith(f"zoom: run {stored} has the kernel 6.12.7, and this machine's guest")
     assert "fix: use the program of its time" in said

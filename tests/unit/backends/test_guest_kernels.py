@@ -36,14 +36,14 @@ def spec(text: str = SCENARIO) -> RunSpec:
 def test_only_the_kernels_that_runs_name_are_made(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[KernelChoice | None] = []
 
-    def ensure(_progress: object, choice: KernelChoice | None = None) -> object:
+    def ensure(_confine: object, _progress: object, choice: KernelChoice) -> object:
         asked.append(choice)
-        return KERNEL if choice is None else OLD
+        return KERNEL if choice == DEFAULT else OLD
 
     monkeypatch.setattr("guest.build.ensure", ensure)
     old = KernelChoice("6.1")
     made = guest.make(BackendOptions(lambda *_: None, kernels=(old, DEFAULT)))
-    assert asked == [old, None]
+    assert asked == [old, DEFAULT]
     plain = spec()
     assert made.kernel_of(plain) is KERNEL
     assert made.kernel_of(replace(plain, kernel=old)) is OLD

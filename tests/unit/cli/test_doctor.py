@@ -18,13 +18,15 @@ from guest import build, debian_source
 from guest.build import GuestKernel
 from guest.build_steps import Progress
 from guest.choice import KernelChoice
+from guest.confinement import Confine, unconfined
 from orchestrator import sandbox
 from orchestrator.backends import local, vagrant
 from orchestrator.backends.contract import Examination, Finding
 from orchestrator.backends.guest import examination
 from orchestrator.cli import commands
-from orchestrator.errors import GuestError, MachineError
+from orchestrator.errors import GuestError, KernelBuildError, MachineError
 from orchestrator.execution import doctor
+from orchestrator.sandbox.kernel_builds import confined
 from results.store.store import Store
 
 KERNEL = GuestKernel(
@@ -266,7 +268,10 @@ def test_a_probe_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_guest_build_shows_steps_and_the_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    def ensure(progress: Progress, choice: KernelChoice) -> GuestKernel:
+    confines: list[Confine] = []
+
+    def ensure(confine: Confine, progress: Progress, choice: KernelChoice) -> GuestKernel:
+        confines.append(confine)
         progress("compiling the guest kernel", 0.25)
         return KERNEL if choice.source is None else replace(KERNEL, release=choice.source)
 
@@ -276,6 +281,21 @@ def test_guest_build_shows_steps_and_the_result(monkeypatch: pytest.MonkeyPatch)
     assert result.stderr == "compiling the guest kernel 25%\n"
     assert orchestrator("guest", "build", "--quiet").stdout == ""
     assert orchestrator("guest", "build", "7.3").stdout.startswith("Linux 7.3 (key)")
+    assert orchestrator("guest", "build", "--unconfined").exit_code == 0
+    assert confines == [confined, confined, confined, unconfined]
+
+
+def test_the_output_of_a_kernels_build_is_shown_and_not_obeyed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_words: object) -> GuestKernel:
+        raise KernelBuildError("make failed\n  \x1b[2J owned \r", "see the log")
+
+    monkeypatch.setattr(build, "ensure", fail)
+    result = orchestrator("guest", "build")
+    assert result.exit_code == 4
+    assert "owned" in result.stderr
+    assert not set(result.stderr) & set("\x1b\r")
 
 
 def test_guest_info_describes_the_kernel_or_says_how_to_build_it(

@@ -255,7 +255,7 @@ def test_errors_are_reported_before_any_run(fake: FakeRunner, words: list[str], 
 def test_a_machine_that_lacks_something_ends_with_4(
     fake: FakeRunner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def lack(_progress: object) -> GuestKernel:
+    def lack(*_words: object) -> GuestKernel:
         raise MachineError("no compiler", "apt-get install gcc")
 
     monkeypatch.setattr("guest.build.ensure", lack)

@@ -28,7 +28,7 @@ class Silent:
 @pytest.fixture
 def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> GuestKernel:
     """A kernel with Linux's modules but one; modules of ours need no build."""
-    monkeypatch.setattr("kmods.build.ensure", lambda kernel: None)
+    monkeypatch.setattr(kernel_check, "ensure_ours", lambda kernel: None)
     monkeypatch.setenv("ORCHESTRATOR_CACHE", str(tmp_path / "cache"))
     for name in MAINLINE:
         if name != "bbr":
@@ -118,7 +118,7 @@ def test_a_result_is_kept_beside_the_kernels(
 def test_the_command_says_what_is_good_absent_and_wrong(
     kernel: GuestKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("guest.build.ensure", lambda progress, choice: kernel)
+    monkeypatch.setattr("guest.build.ensure", lambda confine, progress, choice: kernel)
 
     def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> Sequence[str]:
         return FakeRunner()(plan, options, observer)

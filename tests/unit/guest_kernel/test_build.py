@@ -17,8 +17,9 @@ from guest import build, build_steps, cache, patch_series, source
 from guest.choice import (
     DEFAULT,
 )
+from guest.confinement import unconfined
 from orchestrator.errors import MachineError
-from tests.support.kernel_source import PATCH, pack
+from tests.support.kernel_source import PATCH, ensure, pack
 
 
 def make_calls(machine: Path) -> list[str]:
@@ -30,7 +31,7 @@ def make_calls(machine: Path) -> list[str]:
 def test_a_kernel_is_built_once_and_then_found(machine: Path) -> None:
     assert build.find() is None
     steps: list[tuple[str, float | None]] = []
-    kernel = build.ensure(lambda step, fraction: steps.append((step, fraction)))
+    kernel = ensure(lambda step, fraction: steps.append((step, fraction)))
     assert kernel.linux == machine / "guest" / kernel.key / "linux"
     assert kernel.release == "6.12.7"
     assert os.access(kernel.linux, os.X_OK)
@@ -41,13 +42,13 @@ def test_a_kernel_is_built_once_and_then_found(machine: Path) -> None:
     assert fractions
 
     count = len(make_calls(machine))
-    assert build.ensure() == kernel == build.find()
+    assert ensure() == kernel == build.find()
     assert len(make_calls(machine)) == count
 
 
 @pytest.mark.slow
 def test_a_build_keeps_kernel_modules_and_tree(machine: Path) -> None:
-    kernel = build.ensure()
+    kernel = ensure()
     folder = kernel.linux.parent
     assert sorted(path.name for path in folder.iterdir()) == [
         "System.map", "config", "linux", "manifest.json", "modules", "tree",
@@ -69,7 +70,7 @@ def test_a_build_keeps_kernel_modules_and_tree(machine: Path) -> None:
 def test_a_build_is_readable_by_all_and_writable_by_its_owner_only(machine: Path) -> None:
     before = os.umask(0o077)
     try:
-        folder = build.ensure().linux.parent
+        folder = ensure().linux.parent
     finally:
         os.umask(before)
     for path in (folder, *folder.rglob("*")):
@@ -114,7 +115,7 @@ def test_a_tree_is_hashed_by_its_files_and_not_changed(
     (tree / ".git").mkdir()
     (tree / ".config").write_text("CONFIG_OF_THE_USER=y\n")
     first = source.locate().identity()
-    kernel = build.ensure()
+    kernel = ensure()
     assert source.locate().identity() == first
     assert (tree / "Makefile").read_text() == "HZ = 100\n"
     assert "OF_THE_USER" not in (kernel.linux.parent / "config").read_text()
@@ -128,7 +129,7 @@ def test_a_patch_that_does_not_apply_is_named(machine: Path, tree: Path) -> None
     (tree / "Makefile").write_text("HZ = 1000\n")
     tarball = pack(tree)
     with pytest.raises(MachineError, match="0001-hz does not apply to") as caught:
-        build.ensure()
+        ensure()
     assert str(tarball) in str(caught.value)
     assert "ORCHESTRATOR_KERNEL_SOURCE" in caught.value.fix
     assert build.find() is None
@@ -140,7 +141,7 @@ def test_an_unavailable_option_is_named(machine: Path, tree: Path) -> None:
     (tree / "scripts/kconfig/merge_config.sh").write_text("#!/bin/sh\necho CONFIG_OLD=m >>$2\n")
     pack(tree)
     with pytest.raises(MachineError, match="CONFIG_ASKED=y, # CONFIG_OLD is not set"):
-        build.ensure()
+        ensure()
 
 
 @pytest.mark.slow
@@ -148,7 +149,7 @@ def test_a_failing_compilation_shows_the_end_of_its_log(machine: Path, tree: Pat
     (tree / "broken.c").touch()
     pack(tree)
     with pytest.raises(MachineError, match=r"broken\.c:1: error: no") as caught:
-        build.ensure()
+        ensure()
     assert "file40.o" in str(caught.value)
     assert "file20.o" not in str(caught.value)
     log = Path(caught.value.fix.split()[1])
@@ -162,14 +163,16 @@ def test_an_interrupted_build_leaves_only_its_log(machine: Path) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build.ensure(interrupt)
-    assert sorted(path.name for path in (machine / "guest").iterdir()) == ["lock", "logs"]
+        ensure(interrupt)
+    assert sorted(path.name for path in (machine / "guest").iterdir()) == [
+        "compiled", "lock", "logs",
+    ]  # fmt: skip
 
 
 @pytest.mark.slow
 def test_leftovers_of_a_killed_builder_are_removed(machine: Path) -> None:
     (machine / "guest/building/tree/old").mkdir(parents=True)
-    build.ensure()
+    ensure()
     assert not (machine / "guest/building").exists()
 
 
@@ -185,10 +188,11 @@ def test_a_second_builder_waits_and_uses_the_first_ones_build(machine: Path) -> 
     with ThreadPoolExecutor(1) as pool:
         with cache.builder_lock(root, waiting.set) as lock:
             assert not waiting.is_set()
-            second = pool.submit(build.ensure, watch)
+            second = pool.submit(ensure, watch)
             assert waiting.wait(10)
-            order = build._Order(source.locate(), DEFAULT, build.current_inputs())
-            first = build._build(order, root, build_steps.silent, lock)
+            inputs = build.current_inputs()
+            wanted = build._Wanted(source.locate(), DEFAULT, inputs, unconfined)
+            first = build._build(wanted, root, build_steps.silent, lock)
             count = len(make_calls(machine))
         assert second.result(10) == first
     assert len(make_calls(machine)) == count
@@ -198,7 +202,7 @@ def test_a_missing_tool_names_its_package(machine: Path, monkeypatch: pytest.Mon
     have = {"gcc", "make", "tar", "patch", "bison"}
     monkeypatch.setattr("guest.build.shutil.which", lambda tool: tool if tool in have else None)
     with pytest.raises(MachineError, match="needs flex, bc, xz") as caught:
-        build.ensure()
+        ensure()
     assert caught.value.fix == "apt-get install flex bc xz-utils"
     assert not make_calls(machine)
 
@@ -206,7 +210,7 @@ def test_a_missing_tool_names_its_package(machine: Path, monkeypatch: pytest.Mon
 def test_another_processor_is_refused(machine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("guest.build.platform.machine", lambda: "aarch64")
     with pytest.raises(MachineError, match="x86-64"):
-        build.ensure()
+        ensure()
 
 
 def test_a_missing_source_names_its_package(
@@ -215,11 +219,11 @@ def test_a_missing_source_names_its_package(
     monkeypatch.delenv("ORCHESTRATOR_KERNEL_SOURCE")
     monkeypatch.setattr(source, "DEBIAN_SOURCE", tmp_path / "none")
     with pytest.raises(MachineError) as caught:
-        build.ensure()
+        ensure()
     assert "apt-get install linux-source-6.12" in caught.value.fix
     monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", str(tmp_path))
     with pytest.raises(MachineError, match="neither a kernel tree nor a tarball"):
-        build.ensure()
+        ensure()
 
 
 def test_too_little_disk_space_is_an_error_before_the_start(
@@ -227,7 +231,7 @@ def test_too_little_disk_space_is_an_error_before_the_start(
 ) -> None:
     monkeypatch.setattr(build, "FREE_BYTES_NEEDED", 10**18)
     with pytest.raises(MachineError, match="GB free; a build needs"):
-        build.ensure()
+        ensure()
     assert not make_calls(machine)
 
 
@@ -235,10 +239,10 @@ def test_too_little_disk_space_is_an_error_before_the_start(
 def test_without_source_the_newest_kernel_of_the_other_inputs_is_used(
     machine: Path, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    older = build.ensure()
+    older = ensure()
     (tree / "Kbuild").write_text("a newer source")
     pack(tree)
-    newer = build.ensure()
+    newer = ensure()
     assert newer.key != older.key
     stamp = time.time() - 100
     os.utime(older.linux.parent / "manifest.json", (stamp, stamp))
@@ -251,7 +255,7 @@ def test_without_source_the_newest_kernel_of_the_other_inputs_is_used(
 
 @pytest.mark.slow
 def test_a_kernel_that_others_could_have_changed_is_refused(machine: Path) -> None:
-    kernel = build.ensure()
+    kernel = ensure()
     kernel.linux.parent.chmod(0o777)
     with pytest.raises(MachineError, match="other users can write") as caught:
         build.find()
@@ -299,13 +303,13 @@ def test_a_kernel_that_lacks_an_option_gets_the_other_or_is_refused(
     assert build_steps.alternatives(fragment.read_text()) == {"CONFIG_ASKED=y": "CONFIG_OTHER=y"}
     (tree / "lacking").write_text("/^CONFIG_ASKED=/d\n")
     monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", str(pack(tree)))
-    config = (build.ensure().linux.parent / "config").read_text()
+    config = (ensure().linux.parent / "config").read_text()
     assert "CONFIG_OTHER=y" in config
     assert "CONFIG_ASKED" not in config
     (tree / "lacking").write_text("/^CONFIG_ASKED=/d\n/^CONFIG_OTHER=/d\n")
     monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", str(pack(tree)))
     with pytest.raises(MachineError, match=r"lacks options of kernel\.config: CONFIG_OTHER=y"):
-        build.ensure()
+        ensure()
 
 
 def test_every_patch_says_why_and_is_applied_in_order() -> None:
@@ -350,7 +354,7 @@ def test_a_kernel_of_another_series_gets_the_patches_that_fit_it(
     (tree / "Makefile").write_text("VERSION = 7\nPATCHLEVEL = 3\nHZ = 300\n")
     (tree / "drivers" / "Makefile").write_text("VERSION = 1\nPATCHLEVEL = 1\n")
     monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", str(pack(tree) if packed else tree))
-    kernel = build.ensure()
+    kernel = ensure()
     assert (kernel.tree / "Makefile").read_text().endswith("HZ = 250\n")
     assert kernel.manifest["patches"] == {"0001-hz": "7.2", "0002-fast": None}
 
@@ -364,7 +368,7 @@ def test_a_required_patch_of_no_series_that_applies_is_named_with_its_hunks(
     (tree / "Makefile").write_text("VERSION = 7\nPATCHLEVEL = 3\nHZ = 1000\n")
     monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", str(pack(tree)))
     with pytest.raises(MachineError, match="0001-hz does not apply to") as caught:
-        build.ensure()
+        ensure()
     for said in ("for 7.2:", "for 6.12:", "Hunk #1 FAILED", "file Makefile"):
         assert said in str(caught.value)
     assert "SERIES/0001-hz.patch for this one" in caught.value.fix

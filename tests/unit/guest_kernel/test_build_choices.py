@@ -15,6 +15,7 @@ from orchestrator.errors import MachineError
 from orchestrator.execution import kernel_document
 from results.contract.kernels import BuiltKernel
 from tests.support import contract
+from tests.support.kernel_source import ensure
 
 CHANGE = b"--- a/drivers/a.c\n+++ b/drivers/a.c\n@@ -1 +1 @@\n-int a = 1;\n+int a = 2;\n"
 
@@ -28,22 +29,22 @@ def test_a_choice_changes_its_source_before_our_patches(machine: Path, tree: Pat
     patched = replace(plain, patches=(fix,))
     keys = {build.current_inputs(choice).key for choice in (plain, patched)}
     assert len(keys) == 2
-    kernel = build.ensure(choice=patched)
-    assert build.find(patched) == kernel != build.ensure(choice=plain)
+    kernel = ensure(choice=patched)
+    assert build.find(patched) == kernel != ensure(choice=plain)
     assert kernel.manifest["added"] == ["fix.patch"]
     assert kernel.manifest["inputs"]["changes"] == patched.changes_sha256
-    assert "changes" not in build.ensure(choice=plain).manifest["inputs"]
+    assert "changes" not in ensure(choice=plain).manifest["inputs"]
     drivers.write_text("int a = 2;\n")
-    taken_out = build.ensure(choice=replace(plain, reverts=(fix,)))
+    taken_out = ensure(choice=replace(plain, reverts=(fix,)))
     assert taken_out.manifest["taken_out"] == ["fix.patch"]
     with pytest.raises(MachineError, match=r"fix\.patch does not apply to (?s:.*) drivers/a\.c"):
-        build.ensure(choice=patched)
-    configured = build.ensure(choice=replace(plain, config=(("OTHER", "n"), ("NEW", "5"))))
+        ensure(choice=patched)
+    configured = ensure(choice=replace(plain, config=(("OTHER", "n"), ("NEW", "5"))))
     config = (configured.linux.parent / "config").read_text()
     assert config.endswith("# CONFIG_OTHER is not set\nCONFIG_NEW=5\n")
     release = configured.release
     assert re.fullmatch(r"6\.12\.7-t[0-9a-f]{8}-[0-9a-f]{8}", release)
-    assert build.ensure(choice=plain).release == "-".join(release.split("-")[:2])
+    assert ensure(choice=plain).release == "-".join(release.split("-")[:2])
     assert configured.manifest["options"] == {"OTHER": "n", "NEW": "5"}
     for each in (kernel, taken_out, configured):
         place = {"key": each.key, "linux": str(each.linux)}
@@ -67,7 +68,7 @@ def test_a_revision_is_built_and_the_repository_stays(machine: Path, tree: Path)
     git("commit", "--all", "--message", "second")
     (tree / "Makefile").write_text("not committed\n")
     choice = of_text(f"{tree}@v1")
-    kernel = build.ensure(choice=choice)
+    kernel = ensure(choice=choice)
     assert (kernel.tree / "Makefile").read_text() == "HZ = 250\n"
     assert kernel.manifest["source"].startswith(f"{tree}@")
     commit = kernel.manifest["source"].partition("@")[2]
@@ -76,29 +77,29 @@ def test_a_revision_is_built_and_the_repository_stays(machine: Path, tree: Path)
     assert build.find(choice) == kernel
     assert (tree / "Makefile").read_text() == "not committed\n"
     with pytest.raises(MachineError, match="has no revision v9"):
-        build.ensure(choice=of_text(f"{tree}@v9"))
+        ensure(choice=of_text(f"{tree}@v9"))
     with pytest.raises(MachineError, match="no git repository"):
-        build.ensure(choice=replace(choice, path=machine.parent / "bin"))
+        ensure(choice=replace(choice, path=machine.parent / "bin"))
 
 
 @pytest.mark.slow
 def test_a_stored_runs_kernel_is_taken_from_the_cache_whatever_became_of_its_source(
     machine: Path, tree: Path
 ) -> None:
-    kernel = build.ensure(choice=KernelChoice("linux", tree))
+    kernel = ensure(choice=KernelChoice("linux", tree))
     of_run = KernelChoice(
         "outside-here/linux",
         built_from=build.inputs_without_compiler(kernel.manifest),
         is_foreign=True,
     )
     (tree / "Makefile").write_text("HZ = 1\n")
-    assert build.ensure(choice=of_run) == build.find(of_run) == kernel
+    assert ensure(choice=of_run) == build.find(of_run) == kernel
     unknown = replace(of_run, built_from="{}")
     with pytest.raises(MachineError, match="the place of its source is not known"):
-        build.ensure(choice=unknown)
+        ensure(choice=unknown)
     changed = replace(unknown, patches=(PatchFile("fix.patch", CHANGE),))
     with pytest.raises(MachineError, match="a build would run what they have"):
-        build.ensure(choice=changed)
+        ensure(choice=changed)
 
 
 def test_the_parts_of_a_kernels_name(tmp_path: Path) -> None:

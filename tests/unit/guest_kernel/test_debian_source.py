@@ -11,6 +11,7 @@ import pytest
 from guest import build, debian_source, source
 from guest.choice import of_text
 from orchestrator.errors import MachineError
+from tests.support.kernel_source import ensure
 
 APT_GET = r"""#!/bin/bash
 echo "apt-get $*" >>"$0.calls"
@@ -84,7 +85,7 @@ def test_a_series_in_the_environment_that_is_not_here_is_no_other_kernel(
     tools: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ORCHESTRATOR_KERNEL_SOURCE", "5.4")
-    for ask in (build.find, build.ensure, source.available):
+    for ask in (build.find, ensure, source.available):
         with pytest.raises(MachineError, match=r"no source of Linux 5\.4 is here"):
             ask()
 
