@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from guest import cache, compiled, source
+from guest import cache, compiled, kept_trees, source
 from guest.build import GuestKernel
 from guest.choice import KernelChoice, PatchFile
 from guest.source import Source
@@ -35,6 +35,8 @@ def test_one_changed_line_is_built_quickly_and_to_the_bits_of_a_clean_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     default = source.locate()
+    if default.is_tree:
+        pytest.skip("the default kernel is no tarball")
     ensure()
     seed = compiled.folder_of(cache.own_root(), default)
     tree = tmp_path / "linux"
@@ -64,7 +66,9 @@ def test_one_changed_line_is_built_quickly_and_to_the_bits_of_a_clean_build(
         kept = files(kernel)
         shutil.rmtree(kernel.linux.parent)
         shutil.rmtree(kernel.linux.parents[1] / "trees")
-        again = ensure(choice=wanted)
+        with monkeypatch.context() as patched_module:
+            patched_module.setattr(kept_trees, "touched_by_changes", lambda _changes: None)
+            again = ensure(choice=wanted)
         assert "defconfig" in log.read_text()
         assert files(again) == kept
         assert took_s < MOST_S, "on a machine that does nothing else"
