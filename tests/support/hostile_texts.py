@@ -96,7 +96,7 @@ def build_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     built = folder / "built"
     built.mkdir(exist_ok=True)
     (built / "sch_link.ko").write_bytes(LINKS)
-    monkeypatch.setattr(build, "ensure", lambda _kernel: BuiltModules(built))
+    monkeypatch.setattr(build, "ensure", lambda _kernel, _compiler: BuiltModules(built))
 
 
 def play(
