@@ -26,6 +26,9 @@ _OR = "# or "
 FAILURE_LINES = 15
 """Lines of the log that an error repeats."""
 
+_ON_REQUEST = {"HZ": Path(__file__).parent / "patches" / "on-request" / "hz-option.patch"}
+"""Patches of ours that are applied only where a choice sets an option, by the option."""
+
 MOST_COMPILED = "500M"
 """What ccache keeps of the builds of an origin: 80 MB for one kernel."""
 
@@ -238,6 +241,10 @@ class Build:
 
     def _configure(self, text: str) -> None:
         self.progress("configuring the guest kernel", None)
+        asked = {name for name, _value in self.choice.config}
+        for option, patch in _ON_REQUEST.items():
+            if option in asked:
+                self._change(PatchFile(patch.name, patch.read_bytes()), "--forward")
         self._make(["defconfig"])
         fragment = "kernel.config"
         self._merge(fragment, text)
@@ -253,6 +260,12 @@ class Build:
             lost = [line for line in lost_options(text, self._config())
                     if alternatives(text).get(line) not in instead]  # fmt: skip
             lost += lost_options(others, self._config())
+        own = [line for line in lost if _option_of(line).removeprefix("CONFIG_") in asked]
+        if own:
+            raise KernelBuildError(
+                f"this kernel cannot have these options of `config`: {', '.join(own)}",
+                "leave them out, or set what they depend on, as the source's Kconfig files say",
+            )
         if lost:
             raise KernelBuildError(
                 f"this kernel source lacks options of {fragment}: {', '.join(lost)}",

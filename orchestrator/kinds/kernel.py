@@ -120,7 +120,7 @@ class Kernel(Strict):
         ),
     ] = Field(
         default=None,
-        description="options of the kernel's configuration, such as `HZ_1000: true`, without "
+        description="options of the kernel's configuration, such as `HZ: 1000`, without "
         "CONFIG_. They win over the guest's own",
     )
 

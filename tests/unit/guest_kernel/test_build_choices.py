@@ -53,6 +53,27 @@ def test_a_choice_changes_its_source_before_our_patches(machine: Path, tree: Pat
 
 
 @pytest.mark.slow
+def test_an_option_that_the_kernel_cannot_have_is_named(machine: Path, tree: Path) -> None:
+    (tree / "lacking").write_text("/^CONFIG_ASKED=/d\n")
+    choice = KernelChoice("linux", tree, config=(("ASKED", "5"),))
+    with pytest.raises(MachineError, match=r"cannot have these options .*: CONFIG_ASKED=5\n"):
+        ensure(choice=choice)
+
+
+@pytest.mark.slow
+def test_the_tick_gets_its_prompt_where_it_is_asked_for(machine: Path, tree: Path) -> None:
+    kconfig = tree / "arch" / "um" / "Kconfig"
+    kconfig.parent.mkdir(parents=True, exist_ok=True)
+    kconfig.write_text("config HZ\n\tint\n\tdefault 250\n")
+    asked = ensure(choice=KernelChoice("linux", tree, config=(("HZ", "1000"),)))
+    assert "CONFIG_HZ=1000" in (asked.linux.parent / "config").read_text().splitlines()
+    kconfig.write_text("config TICK\n\tbool\n")
+    ensure(choice=KernelChoice("linux", tree))
+    with pytest.raises(MachineError, match=r"hz-option\.patch does not apply"):
+        ensure(choice=KernelChoice("linux", tree, config=(("HZ", "1000"),)))
+
+
+@pytest.mark.slow
 def test_a_revision_is_built_and_the_repository_stays(machine: Path, tree: Path) -> None:
     def git(*words: str) -> None:
         who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
