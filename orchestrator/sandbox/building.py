@@ -14,7 +14,7 @@ from pathlib import Path
 from guest import build_steps
 from kmods.build import BuildOutput
 from orchestrator import sandbox
-from orchestrator.errors import ModuleError
+from orchestrator.errors import MachineError, ModuleError
 from orchestrator.sandbox import limits
 from orchestrator.sandbox.boundary import Boundary
 
@@ -32,8 +32,13 @@ def compile_confined(
 
     Raises:
         ModuleError: the build exceeded a limit, which the message names.
-        MachineError: no sandbox is possible on this machine.
+        MachineError: no sandbox is possible on this machine, or the tree is gone.
     """
+    if not tree.is_dir():
+        raise MachineError(
+            f"the kernel's tree {tree} is not there",
+            "remove its folder from the cache, and build it",
+        )
     output_file = workshop.parent / "output"
     with sandbox.build_sandbox(tree, workshop) as boundary, output_file.open("wb") as output:
         process = subprocess.Popen(
