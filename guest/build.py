@@ -141,6 +141,7 @@ def current_inputs(choice: KernelChoice = DEFAULT) -> BuildInputs:
         options += "".join(build_steps.alternatives(text).values())
     if choice.config:
         options += "\n" + choice.options
+        options += "".join(each.content.decode() for each in build_steps.requested_patches(choice))
     changes = "".join(patch.changes for patch in patch_series.of_series(series))
     return BuildInputs(
         source=identity,

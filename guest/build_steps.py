@@ -75,6 +75,16 @@ def compilers() -> list[str]:
     return [] if found is None else ["CC=ccache gcc", "HOSTCC=ccache gcc"]
 
 
+def requested_patches(choice: KernelChoice) -> list[PatchFile]:
+    """Return the patches of ours that a choice's options need."""
+    asked = dict(choice.config)
+    return [
+        PatchFile(file.name, file.read_bytes())
+        for option, file in _ON_REQUEST.items()
+        if option in asked
+    ]
+
+
 def wanted_options(fragment: str) -> list[str]:
     """Return the lines of a configuration fragment that set or unset an option."""
     return [
@@ -241,10 +251,8 @@ class Build:
 
     def _configure(self, text: str) -> None:
         self.progress("configuring the guest kernel", None)
-        asked = {name for name, _value in self.choice.config}
-        for option, patch in _ON_REQUEST.items():
-            if option in asked:
-                self._change(PatchFile(patch.name, patch.read_bytes()), "--forward")
+        for patch in requested_patches(self.choice):
+            self._change(patch, "--forward")
         self._make(["defconfig"])
         fragment = "kernel.config"
         self._merge(fragment, text)
@@ -260,6 +268,7 @@ class Build:
             lost = [line for line in lost_options(text, self._config())
                     if alternatives(text).get(line) not in instead]  # fmt: skip
             lost += lost_options(others, self._config())
+        asked = dict(self.choice.config)
         own = [line for line in lost if _option_of(line).removeprefix("CONFIG_") in asked]
         if own:
             raise KernelBuildError(

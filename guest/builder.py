@@ -99,7 +99,7 @@ class Builder:
             return True
         try:
             state = self._brought_up_to_date(order.without_changes(), log)
-        except KernelBuildError as error:  # what the changes may mend
+        except KernelBuildError as error:  # what the changes may fix
             print(f"without the changes: {error}", file=log)
             remove_with_retries(self.workshop.tree)
             self.patches = {}

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
 import shutil
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from orchestrator.backends.kernels import ensure
 pytestmark = [pytest.mark.guest, pytest.mark.long]
 
 CUBIC, BETA = "net/ipv4/tcp_cubic.c", "static int beta __read_mostly = 717"
-MOST_S = 60.0
+COMPILES = re.compile(r"^  CC ", re.MULTILINE)
 
 
 def files(kernel: GuestKernel) -> dict[str, str]:
@@ -31,12 +31,11 @@ def files(kernel: GuestKernel) -> dict[str, str]:
     return hashes
 
 
-def test_one_changed_line_is_built_quickly_and_to_the_bits_of_a_clean_build(
+def test_one_changed_line_compiles_few_files_and_to_the_bits_of_a_clean_build(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     default = source.locate()
-    if default.is_tree:
-        pytest.skip("the default kernel is no tarball")
+    assert not default.is_tree, "give the default kernel as a tarball: it is unpacked here"
     ensure()
     seed = compiled.folder_of(cache.own_root(), default)
     tree = tmp_path / "linux"
@@ -58,17 +57,17 @@ def test_one_changed_line_is_built_quickly_and_to_the_bits_of_a_clean_build(
     for wanted in (choice, patched):
         if wanted is patched:
             (tree / CUBIC).write_text(text)
-        began_s = time.monotonic()
         kernel = ensure(choice=wanted)
-        took_s = time.monotonic() - began_s
         log = kernel.linux.parents[1] / f"logs/{kernel.key}.log"
-        assert "defconfig" not in log.read_text()
+        said = log.read_text()
+        assert "defconfig" not in said
         kept = files(kernel)
         shutil.rmtree(kernel.linux.parent)
         shutil.rmtree(kernel.linux.parents[1] / "trees")
         with monkeypatch.context() as patched_module:
             patched_module.setattr(kept_trees, "touched_by_changes", lambda _changes: None)
             again = ensure(choice=wanted)
-        assert "defconfig" in log.read_text()
+        said_anew = log.read_text()
+        assert "defconfig" in said_anew
+        assert len(COMPILES.findall(said)) < len(COMPILES.findall(said_anew)) / 10
         assert files(again) == kept
-        assert took_s < MOST_S, "on a machine that does nothing else"
