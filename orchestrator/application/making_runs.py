@@ -27,7 +27,8 @@ from orchestrator.backends.guest.features import lack_of_named
 from orchestrator.errors import StoreError, UsageError
 from orchestrator.execution.runner import run_plan
 from orchestrator.files.temporary import RUN_FOLDER, remove_abandoned, temporary_root
-from orchestrator.units import listed
+from orchestrator.protocol.programs import PROGRAM
+from orchestrator.units import listed, shown
 from results.store.store import Store
 
 if TYPE_CHECKING:
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
 class RunSettings:
     """How runs are made, whatever they are of: where they are stored, and what they run on.
 
+    ``allow_programs`` lets scenarios run programs on machines that do not confine them.
+
     ``timeout_s`` limits the wall time of each run; by default it depends on the run's estimate.
     """
 
@@ -51,6 +54,7 @@ class RunSettings:
     executor: Executor
     unconfined: bool = False
     timeout_s: float | None = None
+    allow_programs: bool = False
 
 
 Check = Callable[["Backend"], None]
@@ -120,6 +124,8 @@ def execute(
         raise UsageError(
             f"runs on the back end {backend.name} are not bit-identical: none can be made again"
         )
+    if not settings.allow_programs:
+        _require_confined_programs(plan, backend)
     check(backend)
     run_options = executor.run_options(settings.db, backend, settings.timeout_s, notices(listener))
     if again:
@@ -143,6 +149,21 @@ def _require_kernels(backend: str, kernels: Sequence[KernelChoice]) -> None:
         raise UsageError(
             f"--backend {backend}: it has the kernel of its machines, and not {listed(named)}\n"
             f"  fix: give --backend {' or '.join(able)}, or name no kernel"
+        )
+
+
+def _require_confined_programs(plan: Plan, backend: Backend) -> None:
+    """Raise UsageError where a scenario would run programs that nothing confines."""
+    if backend.traits.confines_programs and not backend.unconfined:
+        return
+    flow = next((flow for run in plan.runs for flow in run.flows if flow.engine == PROGRAM), None)
+    if flow is not None:
+        where = "without a sandbox" if backend.traits.confines_programs else f"with {backend.name}"
+        raise UsageError(
+            f"flow {shown(flow.name)} runs programs that its scenario names, and {where} they see "
+            "the files of the machine that every user can read\n"
+            "  fix: give --allow-programs if you trust the scenario, or use --backend "
+            f"{backends.DEFAULT}"
         )
 
 

@@ -130,6 +130,7 @@ class Traits:
         on_other_hosts: beds run on hosts that ``examine()`` does not examine. An examination
             without faults then does not mean that experiments can run.
         chooses_kernels: a run may name its kernel.
+        confines_programs: users' programs see a machine of their own, and not the bed's.
         captures: the kinds of traces that it makes, of WANTED of reports/trace_records.py.
     """
 
@@ -139,6 +140,7 @@ class Traits:
     follows_live_paths: bool = False
     on_other_hosts: bool = False
     chooses_kernels: bool = False
+    confines_programs: bool = False
     captures: frozenset[str] = frozenset()
 
 

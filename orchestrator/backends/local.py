@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kmods import catalogue
-from orchestrator.backends import process
+from orchestrator.backends import process, program_files
 from orchestrator.backends.bed_code import PROJECT
 from orchestrator.backends.contract import (
     WATCHDOG_S,
@@ -31,6 +31,7 @@ from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, decoder
 from orchestrator.errors import MachineError, UsageError
 from orchestrator.planning.plan import Plan
+from orchestrator.planning.programs import program_names
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol import engines, examination, kernel_modules
 from orchestrator.recording.model import Recording
@@ -151,6 +152,7 @@ def write_input(
     if hook is not None:
         (given / "hook.py").write_bytes(hook.read_bytes())
         document["hook"] = "hook.py"
+    program_files.provide(spec, document, given)
     (given / "spec.json").write_text(json.dumps(document), encoding="utf-8")
     return provided
 
@@ -173,6 +175,7 @@ def needs(runs: Iterable[RunSpec]) -> examination.Needs:
                 )
             datagrams |= flow.transport == "udp"
         programs |= set(engines.programs(flow.engine for flow in spec.flows))
+        programs |= set(program_names(spec.flows))
         modules |= set(needed(spec, ModuleBuilds()))
         if spec.network.switches:
             modules.add("openvswitch")

@@ -63,6 +63,7 @@ class ProgressMonitor:
         watchdog_s: wall time that may pass without progress.
         error: class of the raised error.
         clock: returns the wall time in seconds.
+        hint: what the user can do, appended to the error.
     """
 
     what: str
@@ -71,6 +72,7 @@ class ProgressMonitor:
     watchdog_s: float = WATCHDOG_S
     error: type[BedError] = BedError
     clock: Callable[[], float] = time.monotonic
+    hint: str = ""
     phase: str = field(default="boot", init=False)
     simulated_s: float = field(default=0.0, init=False)
     _counted_s: float = field(default=0.0, init=False)
@@ -106,12 +108,18 @@ class ProgressMonitor:
         if now_s - self._began_s > self.wall_s:
             raise self.error(
                 f"{self.what} took longer than {shown_time(self.wall_s)} of wall time, the bound "
-                f"of this run, and was in phase {self.phase}; --timeout sets another bound"
+                f"of this run, and was in phase {self.phase}; --timeout sets another "
+                f"bound{self._hint}"
             )
         if now_s - self._moved_s > self.watchdog_s:
             raise self.error(
                 f"{self.what} made no progress for {self.watchdog_s:g} s, in phase {self.phase}"
+                f"{self._hint}"
             )
+
+    @property
+    def _hint(self) -> str:
+        return f"\n  fix: {self.hint}" if self.hint else ""
 
 
 def shown_time(time_s: float) -> str:

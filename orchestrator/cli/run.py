@@ -74,6 +74,12 @@ DETAILED_RUNS = 4
     "the estimate.",
 )
 @click.option("--unconfined", is_flag=True, help="Run the guest without its sandbox.")
+@click.option(
+    "--allow-programs",
+    is_flag=True,
+    help="Let traffic of kind `program` run where nothing confines it: on real machines, and "
+    "without a sandbox.",
+)
 @click.option("--quiet", is_flag=True, help="Show no progress and no hints.")
 def command(
     files: tuple[Path, ...],
@@ -92,6 +98,7 @@ def command(
     folder: Path | None,
     timeout: str | None,
     unconfined: bool,
+    allow_programs: bool,
     quiet: bool,
 ) -> int:
     """Run scenarios, store the results and check their fidelity.
@@ -123,6 +130,7 @@ def command(
         choose(executor, backend, jobs, tls_files),
         unconfined,
         shared.wall_time(timeout),
+        allow_programs,
     )
     changed = repeating.with_repetitions(overrides, repetitions)
 

@@ -10,7 +10,7 @@ import click
 from orchestrator.cli.options import completion, shared
 from orchestrator.cli.render import run_text, terminal
 from results.documents import run_document
-from results.runs import result
+from results.runs import programs, result
 from results.store.store import Store
 from results.wording import kernels
 
@@ -24,9 +24,10 @@ from results.wording import kernels
         "--json": ("json", "Print JSON instead of text."),
         "--console": ("console", "Print the guest's console."),
         "--log": ("log", "Print the test bed's log."),
+        "--programs": ("programs", "Print what the programs of its flows printed."),
     },
 )
-def command(run: str, db: Path, form: Literal["json", "console", "log"] | None) -> None:
+def command(run: str, db: Path, form: Literal["json", "console", "log", "programs"] | None) -> None:
     """Show a stored run, with its kernel, all metrics and fidelity checks.
 
     RUN is an id, a unique prefix of one, or "last".
@@ -34,6 +35,7 @@ def command(run: str, db: Path, form: Literal["json", "console", "log"] | None) 
     \b
     orchestrator show last
     orchestrator show last --json
+    orchestrator show last --programs
     """
     with Store.open_read_only(db) as store:
         if form in ("console", "log"):
@@ -41,6 +43,9 @@ def command(run: str, db: Path, form: Literal["json", "console", "log"] | None) 
             terminal.say(store.load(run).artefact(form), nl=False)
             return
         stored = store.load(run)
+        if form == "programs":
+            run_text.print_programs(programs.of_run(stored))
+            return
         shown = result.of_run(stored)
         kernel = kernels.of_run(stored)
     if form == "json":

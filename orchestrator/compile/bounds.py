@@ -15,6 +15,7 @@ from orchestrator.compile.testbed_spec import readings_ns
 from orchestrator.planning.costs import estimate
 from orchestrator.planning.runspec import DIGEST_PERIOD_S, PlannedFlow, RunSpec, ticks
 from orchestrator.protocol.links.link import MOST_BUCKETS
+from orchestrator.protocol.programs import MOST_PRINTED, PROGRAM
 from orchestrator.protocol.reports import trace_records as records
 from orchestrator.protocol.reports.records import SENDER_STATE_ROW, SOJOURN_FIELDS, SOJOURN_ROW
 from orchestrator.protocol.sampling_schedule import MOST_READS_PER_S
@@ -69,6 +70,9 @@ _BASE_BYTES = {
     "failure": MIB,
     "progress": MIB,
 }
+
+_BYTES_PER_PROGRAM = 2 * 2 * 6 * MOST_PRINTED
+"""A flow has two programs with two streams each, and JSON may write a character in six."""
 
 
 @dataclass(frozen=True)
@@ -220,8 +224,10 @@ def _facts_bytes(run: RunSpec) -> int:
     described = len(run.network.hosts) + len(run.network.links) + len(run.flows)
     failures = _BYTES_PER_FAILURE * _connections(run)
     in_lab = 0 if run.lab is None else 2 * _BYTES_PER_PACKET * _connections(run)
+    printed = _BYTES_PER_PROGRAM * sum(flow.engine == PROGRAM for flow in run.flows)
     return (
         _BYTES_PER_PACKET * packets
+        + printed
         + _BYTES_PER_NODE_OR_LINK * described
         + _BYTES_PER_CHANGE * int(changes)
         + _BYTES_PER_RANGE * ranges

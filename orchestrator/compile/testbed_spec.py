@@ -16,6 +16,7 @@ from orchestrator.compile.schedule import planned_steps, traces
 from orchestrator.compile.seeds import traffic_seed
 from orchestrator.kinds.tcp import KERNELS_OWN, RTAX_MTU
 from orchestrator.network import Channel, Network
+from orchestrator.planning import programs
 from orchestrator.planning.runspec import Pair, PlannedFlow, RunSpec, at_most
 from orchestrator.protocol.numbering import host_address, host_mac
 from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
@@ -98,7 +99,7 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
             host: {str(metric): value for metric, value in metrics.items()}
             for host, metrics in _route_metrics(run).items()
         },
-        "global_sysctls": _global_sysctls(memory_bytes),
+        "global_sysctls": _global_sysctls(memory_bytes, run),
         "probes": probes(run),
     }
     if run.sample_counters_s is not None:
@@ -212,9 +213,11 @@ def _namespaces(run: RunSpec) -> dict[str, dict[str, str | int]]:
     """
     left = _left_to_the_kernel(run)
     others = {name: value for name, value in _host_sysctls(run).items() if name in left}
+    of_programs = programs.sysctls(run.flows)
     by_host: dict[str, dict[str, str | int]] = {}
     for host in run.network.hosts:
         values = {**others, **(run.hosts[host].sysctls if host in run.hosts else {})}
+        values |= of_programs.get(host, {})
         values = {name: value for name, value in values.items() if value != KERNELS_OWN}
         if values:
             by_host[host] = values
@@ -249,9 +252,10 @@ def _pipes_bytes(run: RunSpec) -> Iterator[int]:
             yield int(rate * (rtt_ns / 1e9) / 8) + queues
 
 
-def _global_sysctls(memory_bytes: int) -> dict[str, str | int]:
+def _global_sysctls(memory_bytes: int, run: RunSpec) -> dict[str, str | int]:
     pages = memory_bytes // 4096
     return {
+        **(programs.GLOBAL_SYSCTLS if programs.runs_in(run.flows) else {}),
         "net.core.netdev_max_backlog": 1_000_000,
         "net.ipv4.tcp_mem": f"{pages // 4} {pages // 3} {pages // 2}",
         "net.ipv4.tcp_child_ehash_entries": 64,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,7 +20,10 @@ from orchestrator.decode.edges.sojourn import sojourn_times
 from orchestrator.decode.event_log import event_provenance, rate_steps
 from orchestrator.decode.facts import facts as read_facts
 from orchestrator.decode.facts import one_fact, require_of_run
-from orchestrator.decode.outcomes import flow_ends
+from orchestrator.decode.flows.outcomes import flow_ends
+from orchestrator.decode.flows.program_reports import program_reports
+from orchestrator.decode.flows.receive_windows import receive_windows
+from orchestrator.decode.flows.socket_flows import FlowPorts
 from orchestrator.decode.output import OutputFolder, believing_nothing, console_text, malformed
 from orchestrator.decode.queue_readings import readings as queue_readings
 from orchestrator.decode.ranges import (
@@ -28,10 +32,10 @@ from orchestrator.decode.ranges import (
     require_samples,
     require_sojourn_times,
 )
-from orchestrator.decode.receive_windows import receive_windows
 from orchestrator.decode.trace import trace as read_trace
 from orchestrator.errors import BedError
 from orchestrator.network import DirectionName, Link
+from orchestrator.planning.programs import port_that_tells
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol.links.frames import ECHO_FRAME_BYTES, ETHERNET_BYTES, TUN_BYTES
 from orchestrator.protocol.links.qdisc import Statistic
@@ -40,9 +44,11 @@ from orchestrator.protocol.numbering import (
     NETEM_HANDLE,
     POLICER_HANDLE,
     QUEUE_HANDLE,
+    host_address,
     wire_index,
 )
 from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
+from orchestrator.protocol.programs import PROGRAM
 from orchestrator.protocol.reports import facts as protocol
 from orchestrator.protocol.reports.facts import Fact
 from orchestrator.protocol.reports.records import QUEUE_COUNTERS, QUEUE_TIME
@@ -85,15 +91,29 @@ class ProvidedModule:
 
 def decoder(spec: RunSpec, output: OutputFolder) -> decode.TcpDecoder:
     """Return the decoder of the run's TCP samples, for ``assemble``."""
-    ports = [
-        decode.FlowPorts(
-            flow.port + CLIENT_PORT_OFFSET, flow.port, flow.connections, flow.server == "source"
-        )
-        for flow in spec.flows
-    ]
+    ports = [_ports(spec, flow) for flow in spec.flows]
     edges_s = (0.0, spec.warmup_s, *(edge for w in spec.windows for edge in (w.from_s, w.to_s)))
     edges_ns = [*map(nanoseconds, edges_s), nanoseconds(spec.duration_s)]
     return decode.TcpDecoder(output, ports, edges_ns)
+
+
+def _ports(spec: RunSpec, flow: PlannedFlow) -> FlowPorts:
+    """Return how the sockets of a flow are found."""
+    hosts = program_port = None
+    if flow.engine == PROGRAM:
+        numbers = {name: number for number, name in enumerate(spec.network.hosts, start=1)}
+        source, sink = (
+            socket.inet_aton(host_address(numbers[host])) for host in (flow.source, flow.sink)
+        )
+        hosts, program_port = (source, sink), port_that_tells(flow, spec.flows)
+    return FlowPorts(
+        flow.port + CLIENT_PORT_OFFSET,
+        flow.port,
+        flow.connections,
+        flow.server == "source",
+        hosts,
+        program_port,
+    )
 
 
 def assemble(
@@ -378,6 +398,7 @@ def _flows(
                 congestion_fields=flow.shown or tcp.congestion_fields.get(number, ()),
                 transport=flow.transport,
                 traffic=flow.traffic,
+                connections=tcp.connections(number),
             )
         )
     return records
@@ -428,5 +449,6 @@ def _provenance(facts: list[Fact], modules: Sequence[ProvidedModule]) -> dict[st
             }
             for fact in protocol.of(facts, protocol.Engine)
         },
+        "programs": program_reports(facts),
         "origin_ns": origin_ns,
     }

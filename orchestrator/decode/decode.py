@@ -5,19 +5,17 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from orchestrator import plaintext
-from orchestrator.decode.connections import ConnectionsDecoder
 from orchestrator.decode.ecn_states import note_ecn_states
+from orchestrator.decode.flows.connections import ConnectionsDecoder
+from orchestrator.decode.flows.socket_flows import FlowPorts, ends
 from orchestrator.decode.output import CHUNK_BYTES, OutputFile, OutputFolder, malformed
 from orchestrator.errors import BedError
-from orchestrator.kinds.traffic import Connections
 from orchestrator.protocol.links.qdisc import Statistic
-from orchestrator.protocol.ports import SEQUENTIAL_PORTS
 from orchestrator.protocol.reports.records import (
     DATAGRAMS_FIELDS,
     QUEUE_COUNTERS,
@@ -34,7 +32,6 @@ from orchestrator.recording.model import (
     ECN_STATES,
     NO_ECN_FIELD,
     QUEUE_DTYPE,
-    RECEIVER,
     SENDER,
     SENDER_STATE_DTYPE,
     SKMEM_FIELDS,
@@ -109,19 +106,6 @@ Layout = list[tuple[int, int, int]]
 """(attribute type, first byte of its payload, bytes of it), in the order of the message."""
 
 
-class FlowPorts(NamedTuple):
-    """The ports by which a flow's sockets are found.
-
-    With one connection both ports are known. With more, the client's port is any port that is
-    reserved for such flows. ``sender_listens`` is set when the receiver connects.
-    """
-
-    client: int
-    server: int
-    connections: Connections = "one"
-    sender_listens: bool = False
-
-
 class TcpDecoder:
     """Decodes the TCP samples while the bed still writes them.
 
@@ -148,6 +132,10 @@ class TcpDecoder:
         self._connections = ConnectionsDecoder(kinds)
         self.congestion_names: dict[int, str] = {}
         self.congestion_fields: dict[int, tuple[tuple[str, str], ...]] = {}
+
+    def connections(self, flow: int) -> int | None:
+        """Return how many connections a flow with more than one at a time, or in all, had."""
+        return self._connections.count(flow) if self._several[flow] else None
 
     def advance(self) -> None:
         """Decode what was written since the last call, up to the last whole record.
@@ -225,7 +213,7 @@ class TcpDecoder:
 
         Answers that belong to no flow, and those of listening sockets, are ignored.
         """
-        flow, endpoint = _ends(raw, self._ports)
+        flow, endpoint = ends(raw, _PORTS, self._ports)
         of_flows = (flow >= 0) & (raw[:, _STATE] != _LISTEN)
         raw, time_ns, flow, endpoint = (
             raw[of_flows],
@@ -319,30 +307,6 @@ def _layout(message: bytes) -> Layout:
         attributes.append((kind & 0x3FFF, offset + 4, length - 4))
         offset += (length + 3) & ~3
     return attributes
-
-
-def _ends(
-    raw: npt.NDArray[np.uint8], ports: Sequence[FlowPorts]
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Return (flow, endpoint) of each answer, flow -1 for a socket of no flow."""
-    if not ports:
-        return np.full(len(raw), -1), np.zeros(len(raw), np.int64)
-    known = np.array(ports, np.dtype([("client", "i8"), ("server", "i8"), ("kind", "U10"),
-                                      ("sender_listens", "?")]))  # fmt: skip
-    flow_of = np.full(1 << 16, -1, np.int64)
-    flow_of[known["server"]] = np.arange(len(known))
-    sockets = _view(raw, _PORTS, np.dtype([("local", ">u2"), ("remote", ">u2")]))
-    local: npt.NDArray[np.uint16] = sockets["local"]
-    remote: npt.NDArray[np.uint16] = sockets["remote"]
-    listens = flow_of[local] >= 0
-    flow: npt.NDArray[np.int64] = np.where(listens, flow_of[local], flow_of[remote])
-    client: npt.NDArray[np.uint16] = np.where(listens, remote, local)
-    several: npt.NDArray[np.bool] = known["kind"][flow] != "one"
-    expected: npt.NDArray[np.int64] = known["client"][flow]
-    right = np.where(several, client >= SEQUENTIAL_PORTS[0], client == expected)
-    sender_listens: npt.NDArray[np.bool] = known["sender_listens"][flow]
-    endpoint = np.where(listens == sender_listens, SENDER, RECEIVER)
-    return np.where(right, flow, -1), endpoint
 
 
 @functools.cache

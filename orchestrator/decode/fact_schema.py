@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from orchestrator.protocol.links.chosen import MOST_RANGES
+from orchestrator.protocol.programs import ENDINGS, MOST_PRINTED, ROLES
 from orchestrator.recording.counters import COUNTER_NAME, MOST_COUNTERS
 from orchestrator.recording.ranges import MOST_ERRNO
 
@@ -306,6 +307,22 @@ class _Engine(_Form):
     received_bytes: Count
 
 
+_Printed = Annotated[str, Field(strict=True, max_length=MOST_PRINTED)]
+
+
+class _Program(_Form):
+    flow: Name
+    role: Literal[ROLES]  # type: ignore[valid-type]
+    begun_ns: TimeNs
+    ended_ns: TimeNs
+    ended_by: Literal[ENDINGS]  # type: ignore[valid-type]
+    status: Annotated[int, Field(strict=True, ge=0, le=255)] | None
+    signal: Annotated[int, Field(strict=True, ge=1, le=64)] | None
+    stdout: _Printed
+    stderr: _Printed
+    printed_bytes: Annotated[list[Count], Field(min_length=2, max_length=2)]
+
+
 class _Clock(_Form):
     host: Name
     uncertainty_ns: TimeNs
@@ -357,6 +374,7 @@ _FORMS: Mapping[str, Any] = {
     "congestion": _Congestion,
     "outcome": _Outcome,
     "engine": _Engine,
+    "program": _Program,
     "route": dict[str, Any],
     "clock": _Clock,
     "transfer_begins": _TransferBegins,

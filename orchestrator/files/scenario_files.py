@@ -22,8 +22,10 @@ from orchestrator.units import shown
 
 HOSTS_OF_A_LAB = "lab"
 """The key of a scenario that says how the hosts of a lab are reached."""
-HASHED = {"module": "sources", "trace": "sha256", "patch": "sha256"}
+HASHED = {"module": "sources", "trace": "sha256", "patch": "sha256", "files": "files_sha256"}
 """Keys of a scenario that name a file or a folder, and the key beside each with its SHA-256."""
+_FOLDERS = ("module", "files")
+"""Those that name a folder."""
 
 ResolvedScenario = Mapping[str, Any]
 """A whole scenario after overrides and matrix, as its user wrote it: JSON-ready values by key."""
@@ -149,7 +151,7 @@ class ScenarioFiles:
         by_place: dict[str, NamedFile] = {}
         for mapping, key in _hashed(scenario):
             place = mapping[key]
-            if key == "module":
+            if key in _FOLDERS:
                 for name, content in self._folders[place].files.items():
                     below = name if place == "." else f"{place}/{name}"
                     known = self._read.get(below)

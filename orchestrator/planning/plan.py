@@ -48,6 +48,7 @@ from orchestrator.planning.lab_roles import lab_faults, lab_plan
 from orchestrator.planning.network.network_state import EventInputs
 from orchestrator.planning.network.sizing import sized_queue
 from orchestrator.planning.planned_events import plan_events, with_events
+from orchestrator.planning.programs import program_faults
 from orchestrator.planning.runspec import (
     LabPlan,
     PlannedEvent,
@@ -191,6 +192,7 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
         *name_faults(variant, entries),
         *settings_faults(variant, entries),
         *mtu_faults(variant, entries),
+        *program_faults(variant, entries),
     ]
     options, differences = tcp.options_by_host(flow_ends(variant.scenario, entries))
     faults += [

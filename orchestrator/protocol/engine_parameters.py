@@ -6,7 +6,7 @@ plan decides. The test bed imports this module for type checks only.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from orchestrator.protocol.specification import QuantitySpec
 
@@ -115,3 +115,30 @@ class ExchangesTraffic(ConnectionsTraffic):
 
 class ExchangesParameters(_PlannedParameters, ExchangesTraffic):
     """Of the engine ``exchanges``."""
+
+
+class ReadySpec(TypedDict):
+    """The socket by which a server is known to be ready."""
+
+    port: int
+    transport: Literal["tcp", "udp"]
+
+
+class ProgramTraffic(TypedDict):
+    """What a kind of traffic by users' programs decides."""
+
+    server: list[str] | None
+    """Program and arguments at the end that listens; None where there is none."""
+    client: list[str]
+    """Program and arguments at the other end."""
+    files: str | None
+    """Folder that both can read; of the bed's input folder in a test bed."""
+    env: dict[str, str]
+    ready: ReadySpec | None
+    """The client starts when the server has this socket; None starts it with the server."""
+    timeout_ns: int | None
+    """Time since the flow's start at which both are ended."""
+
+
+class ProgramParameters(_PlannedParameters, ProgramTraffic):
+    """Of the engine ``program``."""

@@ -43,6 +43,9 @@ class Engine(NamedTuple):
     greedy: bool = False
 
 
+PROGRAM_PROCESSES = 128
+"""Processes that a user's program may have at a time."""
+
 ENGINES: dict[str, Engine] = {
     "builtin": Engine(exact_under_sampling=True, fit_for_lab=True, limits_window=True, greedy=True),
     "exchanges": Engine(exact_under_sampling=True, limits_window=True),
@@ -61,6 +64,7 @@ ENGINES: dict[str, Engine] = {
         sends_in_periods=True,
         greedy=True,
     ),
+    "program": Engine(exact_under_sampling=False, processes=2 * PROGRAM_PROCESSES),
     "transfers": Engine(exact_under_sampling=True, fit_for_lab=True, limits_window=True),
     "udp": Engine(exact_under_sampling=True, fit_for_lab=True),
 }

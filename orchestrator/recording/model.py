@@ -140,8 +140,8 @@ TCP_DTYPE = np.dtype(
 )  # fmt: skip
 """A sample of one end of one flow. ``flow`` indexes ``Recording.flows``; ``endpoint`` is SENDER or
 RECEIVER. The columns rqueue and wqueue are those of the diag message. They count the unread
-receive queue and the send queue. orchestrator.decode.connections describes samples of flows with
-many connections."""
+receive queue and the send queue. orchestrator.decode.flows.connections describes samples of flows
+with many connections."""
 
 SENDER_STATE_DTYPE = np.dtype(
     [("time_ns", "i8"), ("flow", "i4"), ("connection", "i4"), ("state", "u1"), ("ca_state", "u1"),
@@ -238,6 +238,12 @@ class FlowRecord:
     failed, ``outcome``, ``ended_s`` and ``errno`` are those of the first one, and ``failed_s`` has
     the time of each. A connection that nobody had answered by the end of the run has no
     ``ended_s``, and counts there as failed at the end.
+
+    ``connections`` is how many TCP connections the kernel had of a flow that may have several, one
+    after another or at a time; None for others.
+
+    Of a flow with a user's program, ``outcome`` and ``ended_s`` are those of the client program.
+    ``begun_s`` is when it began, and ``exit_status`` what it ended with.
     """
 
     name: str
@@ -258,6 +264,9 @@ class FlowRecord:
     outcome: str = ENDED
     ended_s: float | None = None
     errno: int | None = None
+    begun_s: float | None = None
+    exit_status: int | None = None
+    connections: int | None = None
     failed_s: tuple[float, ...] = ()
 
 

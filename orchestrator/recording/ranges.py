@@ -51,12 +51,19 @@ def of_samples(kind: Kind, duration_s: float) -> Ranges:
     return {"time_ns": during, **limits.get(kind, {})}
 
 
+MOST_EXIT_STATUS = 255
+
+
 def outcome_problem(flow: FlowRecord) -> str | None:
     """Return what is wrong with how a flow ended, None when nothing is."""
     if flow.outcome not in OUTCOMES:
         return f"outcome is {flow.outcome!r:.50}; {', '.join(OUTCOMES)} are known"
     if flow.errno is not None and not 0 <= flow.errno <= MOST_ERRNO:
         return f"errno is {flow.errno}; 0 to {MOST_ERRNO} is valid"
+    if flow.exit_status is not None and not 0 <= flow.exit_status <= MOST_EXIT_STATUS:
+        return f"exit_status is {flow.exit_status}; 0 to {MOST_EXIT_STATUS} is valid"
+    if flow.connections is not None and flow.connections < 0:
+        return f"connections is {flow.connections}; 0 or more is valid"
     if not all(type(moment) in (int, float) for moment in flow.failed_s):
         return "failed_s has something else than numbers"
     return None

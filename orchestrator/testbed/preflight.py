@@ -131,8 +131,10 @@ def _lock() -> Finding:
 
 def _program(name: str) -> Finding:
     path = shutil.which(name, path=SYSTEM_PATH)
-    package = {**PACKAGES, **engines.packages()}[name]
-    return _finding(name, path or "not found", "" if path else f"apt-get install {package}")
+    package = {**PACKAGES, **engines.packages()}.get(name)
+    # The package of a scenario's own program is not known.
+    fix = f"install {name}" if package is None else f"apt-get install {package}"
+    return _finding(name, path or "not found", "" if path else fix)
 
 
 def _module(name: str, ours: bool) -> Finding:

@@ -17,7 +17,19 @@ from results.contract.base import (
 from results.contract.traces import Trace
 from results.records.model import Status
 
-Outcome = Literal["ended", "timed_out", "reset", "unreachable", "never_connected"]
+Outcome = Literal[
+    "ended",
+    "timed_out",
+    "reset",
+    "unreachable",
+    "never_connected",
+    "exit_status",
+    "signal",
+    "not_ready",
+    "out_of_time",
+    "output",
+    "stopped",
+]
 """How a flow ended."""
 
 
@@ -173,6 +185,8 @@ class Flow(Metrics):
         description="when it ended, or its first connection failed; null: at the end of the run"
     )
     errno: int | None = Field(description="with which the kernel ended the connection")
+    begun_s: Number = Field(description="when a client program began; null for other traffic")
+    exit_status: int | None = Field(description="of a client program that ended by itself")
     base_rtt_s: Number = Field(description="round-trip time without queues, as configured")
     base_rtt_measured_s: Number = Field(description="the same as measured before traffic")
 
@@ -204,6 +218,26 @@ class Event(WithValues):
     applied_s: float = Field(description="when it took place")
 
 
+class Program(ResponseModel):
+    """A program of a flow of kind `program`, and how it ended."""
+
+    flow: str
+    role: Literal["server", "client"]
+    begun_s: float = Field(description="seconds since the start of traffic")
+    ended_s: float
+    ended_by: Literal["ended", "killed", "not_ready", "out_of_time", "output", "stopped"] = Field(
+        description="`ended` by itself, with an exit status or by a signal; `killed` by the "
+        "kernel; a server that was `not_ready` in time; `out_of_time`; it printed too much "
+        "(`output`); `stopped` at the end of its flow"
+    )
+    status: int | None = Field(description="exit status of one that ended by itself")
+    signal: int | None = Field(description="number of the signal that ended it")
+    stdout: str = Field(description="begin and end of what it printed")
+    stderr: str = Field(description="the same of standard error")
+    stdout_bytes: int = Field(description="all that it printed")
+    stderr_bytes: int
+
+
 class RunDocument(RunFields):
     """A run with all that is computed from its samples."""
 
@@ -216,6 +250,7 @@ class RunDocument(RunFields):
     links: list[Link]
     flows: list[Flow]
     traces: list[Trace] = Field(description="stored traces, oldest first, and what they have lost")
+    programs: list[Program] = Field(description="of flows of kind `program`")
 
 
 class Run(Versioned):

@@ -15,6 +15,7 @@ from results.documents import trace_document
 from results.records.model import RunEvent, RunRow, Values
 from results.runs import result
 from results.runs.model import FlowResult, LinkResult, ListedRun, RunResult
+from results.runs.programs import ProgramEnd
 from results.store.parts.judgements import Judgement
 from results.store.parts.notes import Remarks
 from results.store.store import Store
@@ -62,6 +63,7 @@ def whole(run: RunResult) -> contract.RunDocument:
         links=[_link(link) for link in run.links],
         flows=[flow(one) for one in run.flows],
         traces=[trace_document.trace(one.head, one.hosts) for one in run.traces],
+        programs=[_program(one) for one in run.programs],
     )
 
 
@@ -89,6 +91,10 @@ def listed(run: ListedRun) -> contract.ListedRun:
     )
 
 
+def _program(made: ProgramEnd) -> contract.Program:
+    return contract.Program.model_construct(**vars(made))
+
+
 def check(made: Check) -> contract.Check:
     """Return a fidelity check."""
     return contract.Check.model_construct(**vars(made))
@@ -113,6 +119,8 @@ def flow(made: FlowResult) -> contract.Flow:
         outcome=cast(contract.Outcome, record.outcome),
         ended_s=record.ended_s,
         errno=record.errno,
+        begun_s=record.begun_s,
+        exit_status=record.exit_status,
         base_rtt_s=record.base_rtt_s,
         base_rtt_measured_s=record.base_rtt_measured_s,
     ).beside(made.metrics)

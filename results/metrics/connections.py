@@ -1,4 +1,4 @@
-"""Connections that the network ended, or that nobody answered."""
+"""Connections of flows, and those that the network ended or that nobody answered."""
 
 from __future__ import annotations
 
@@ -33,3 +33,15 @@ def connections_failed(data: RunData, flows: Sequence[int], span: Span) -> int |
         for flow in flows
         for time_s in data.flows[flow].failed_s
     )
+
+
+@metric("connections", unit="1", subject="flow", scopes=("run", "flow"))
+def connections(data: RunData, flows: Sequence[int], span: Span) -> int | None:
+    """Number of TCP connections of flows that may have several; of a run the sum over its flows.
+
+    The kernel reports each socket that it destroys, so connections between two samples count, too.
+    They are those of the whole run, whatever the span. None for other flows.
+    """
+    counts = [data.flows[flow].connections for flow in flows]
+    known = [count for count in counts if count is not None]
+    return sum(known) if known and span.to_s == data.duration_s else None

@@ -13,6 +13,7 @@ from orchestrator.recording.model import Check, FlowRecord, QueueRecord
 from results.metrics import channel
 from results.records.model import WHOLE, Number, RunEvent, RunRow, Values, Variant
 from results.runs.captures import CapturedHost, HostClock
+from results.runs.programs import ProgramEnd
 from results.store.parts.judgements import Judgement
 from results.store.parts.notes import Remarks
 from results.store.parts.traces import TraceHead
@@ -161,6 +162,7 @@ class RunResult:
     judgements: Sequence[Judgement]
     remarks: Remarks
     traces: Sequence[TraceResult] = ()
+    programs: Sequence[ProgramEnd] = ()
 
     @property
     def checks(self) -> Sequence[Check]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from results import metrics
 from results.records.model import WHOLE, WindowMetrics
-from results.runs import captures
+from results.runs import captures, programs
 from results.runs.model import FlowResult, LinkResult, RunResult, TraceResult, WindowResult
 from results.store.parts.traces import TraceHead
 from results.store.store import Store
@@ -45,6 +45,7 @@ def of_run(run: StoredRun) -> RunResult:
         run.judgements,
         run.remarks,
         [_trace(run, head) for head in run.traces],
+        programs.of_run(run),
     )
 
 

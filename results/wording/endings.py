@@ -6,13 +6,13 @@ import errno
 from collections import Counter
 from collections.abc import Sequence
 
-from orchestrator.protocol.reports.outcomes import ENDED
+from orchestrator.protocol.reports.outcomes import ENDED, EXIT_STATUS
 from orchestrator.recording.model import FlowRecord
 from results.wording import quantities
 
 
 def ended_early(flow: FlowRecord) -> bool:
-    """Tell whether a connection of the flow failed."""
+    """Tell whether a connection of the flow failed, or its program did not end well."""
     return flow.outcome != ENDED
 
 
@@ -42,6 +42,8 @@ def failures(runs: Sequence[Sequence[FlowRecord]]) -> str | None:
 def ending(flow: FlowRecord) -> str:
     """Return how a flow ended, such as ``timed_out at 945.7 s (ETIMEDOUT)``."""
     words = [flow.outcome]
+    if flow.outcome == EXIT_STATUS:
+        words.append(str(flow.exit_status))
     if flow.ended_s is not None:
         words.append(f"at {flow.ended_s:.6g} s")
     if flow.errno is not None:

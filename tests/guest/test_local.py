@@ -93,6 +93,22 @@ def test_the_quickstart_gives_the_results_of_virtual_time(
     assert [flow["congestion_control"] for flow in document["flows"]] == ["westwood", "reno"]
 
 
+def test_programs_run_where_they_are_allowed(results: dict[str, Any]) -> None:
+    found = results["programs"]
+    status, said = found["refused"]
+    assert status == 2
+    assert "give --allow-programs if you trust the scenario" in said
+    assert "document" in found, found["said"]
+    (document,) = found["document"]["runs"]
+    assert document["status"] == "ok", found["said"]
+    page = document["flows"][0]
+    assert (page["outcome"], page["exit_status"]) == ("ended", 0), str(document["programs"])
+    assert page["connections"] == 1
+    # 0.5 MB over 20 Mbit/s take 0.2 s, and curl may start late on a busy machine.
+    assert 0.2 < page["completion_time_s"] < 4
+    assert failed_of_themselves(document) == set(), f"{document['fidelity']}"
+
+
 def test_frames_are_captured_at_hosts_as_they_were_there(output: Path, tmp_path: Path) -> None:
     db = tmp_path / "runs.db"
     shutil.copy(output / "runs.db", db)

@@ -13,7 +13,7 @@ from guest import kept_checks
 from guest.build import GuestKernel
 from guest.choice import DEFAULT, KernelChoice
 from orchestrator import sandbox
-from orchestrator.backends import bed_bundle, bed_code, kernels, modules
+from orchestrator.backends import bed_bundle, bed_code, kernels, modules, program_files
 from orchestrator.backends.contract import (
     WATCHDOG_S,
     BackendOptions,
@@ -29,6 +29,7 @@ from orchestrator.backends.modules import ModuleBuilds, boot_parameters, provide
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, decoder
 from orchestrator.decode.output import believing_nothing
+from orchestrator.planning import programs
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol import engines
@@ -37,7 +38,12 @@ from orchestrator.recording.model import Recording
 
 __all__ = ("TRAITS", "Guest", "examine", "make")
 
-TRAITS = Traits(reproducible=True, chooses_kernels=True, captures=frozenset(WANTED))
+TRAITS = Traits(
+    reproducible=True,
+    chooses_kernels=True,
+    confines_programs=True,
+    captures=frozenset(WANTED),
+)
 
 WATCHDOG_PER_HOST_S = 0.1
 """A guest is silent so much longer for each host: when it builds them, and reads them back at the
@@ -117,6 +123,7 @@ class Guest:
             spec.duration_s,
             self.unconfined,
             self.watchdog_s + WATCHDOG_PER_HOST_S * len(spec.network.hosts),
+            programs.hint_without_progress(spec.flows),
         )
 
     def write_input(
@@ -175,6 +182,7 @@ def _prepare(
     document["modules"] = [
         {"name": module.name, "parameters": module.parameters} for module in modules
     ]
+    program_files.provide(spec, document, input_folder)
     (input_folder / "spec.json").write_text(json.dumps(document), encoding="utf-8")
     return sandbox.SandboxPaths(
         kernel.linux, bed_code.PARTS, kernel.modules_dir, input_folder, output

@@ -31,6 +31,7 @@ class GuestBoot:
         duration_s: duration of the run's traffic.
         unconfined: whether the guest runs without its sandbox.
         watchdog_s: wall time without progress after which the guest counts as hung.
+        hint: what a user can do about a guest that hangs or takes too long.
     """
 
     memory_bytes: int
@@ -40,6 +41,7 @@ class GuestBoot:
     duration_s: float
     unconfined: bool = False
     watchdog_s: float = WATCHDOG_S
+    hint: str = ""
 
 
 def command_of(boot: GuestBoot, paths: sandbox.SandboxPaths) -> list[str]:
@@ -103,7 +105,12 @@ def run_guest(
     folder = context.folder
     bed_bundle.write(paths.input)
     monitor = ProgressMonitor(
-        "the guest", boot.duration_s, context.bounds.wall_s, boot.watchdog_s, GuestError
+        "the guest",
+        boot.duration_s,
+        context.bounds.wall_s,
+        boot.watchdog_s,
+        GuestError,
+        hint=boot.hint,
     )
     with (
         _boundary(boot, paths, context) as boundary,

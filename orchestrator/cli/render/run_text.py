@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from orchestrator import plaintext
 from orchestrator.cli.render import metric_tables, terminal
 from orchestrator.units import listed
 from orchestrator.windows import window_text
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         RunResult,
         TraceResult,
     )
+    from results.runs.programs import ProgramEnd
     from results.store.parts.notes import Remarks
 
 _UNITS = {"_bps": "bit/s", "_s": "s", "_packets": "packets", "_segments": "segments",
@@ -133,6 +135,9 @@ def print_run(
     for table in _flows(run.flows):
         out.print()
         out.print(table)
+    if run.programs:
+        out.print()
+        out.print(_programs(run.programs))
     if run.windows:
         out.print()
         out.print(_windows(run))
@@ -263,6 +268,33 @@ def _of_flows(
         headings.append("outcome")
         rows = [[*row, ending(flow.record)] for row, flow in zip(rows, flows, strict=True)]
     return terminal.table(headings, rows, right=right)
+
+
+def _programs(programs: Sequence[ProgramEnd]) -> Any:
+    """Return a table of programs and how they ended."""
+    rows = [
+        [one.flow, one.role, f"{one.begun_s:.6f}", f"{one.ended_s:.6f}", one.ending,
+         str(one.stdout_bytes), str(one.stderr_bytes)]
+        for one in programs
+    ]  # fmt: skip
+    headings = ["flow", "program", "from s", "to s", "ended by", "stdout bytes", "stderr bytes"]
+    return terminal.table(headings, rows, right=(2, 3, 5, 6))
+
+
+def print_programs(programs: Sequence[ProgramEnd]) -> None:
+    """Print each stream of each program under a line that names it.
+
+    What they printed is a stranger's text: control characters are escaped.
+    """
+    if not programs:
+        terminal.say("the run has no flow of kind program")
+    for one in programs:
+        for name, text in (("standard output", one.stdout), ("standard error", one.stderr)):
+            if text:
+                terminal.say(f"--- {one.flow}, {one.role}, {name}")
+                for line in text.splitlines():
+                    terminal.say(plaintext.one_line(line))
+        terminal.say(f"--- {one.flow}, {one.role}: {one.ending} at {one.ended_s:.6f} s")
 
 
 def _further(flows: Sequence[FlowResult], links: Sequence[LinkResult], out: Console) -> None:

@@ -320,6 +320,26 @@ class Engine(TypedDict):
     received_bytes: int
 
 
+class Program(TypedDict):
+    """How a program of a flow ended; see ``protocol/programs.py``."""
+
+    fact: str
+    flow: str
+    role: str
+    begun_ns: int
+    ended_ns: int
+    ended_by: str
+    status: int | None
+    """Exit status; None of a program that a signal or the bed ended."""
+    signal: int | None
+    """Number of the signal that ended it by itself."""
+    stdout: str
+    stderr: str
+    """Begin and end of what it printed."""
+    printed_bytes: list[int]
+    """Of standard output and of standard error."""
+
+
 class Clock(TypedDict):
     """The clock of a lab host against the controller's."""
 
@@ -410,6 +430,7 @@ FACTS: Mapping[str, Any] = {
     "congestion": Congestion,
     "outcome": Outcome,
     "engine": Engine,
+    "program": Program,
     "clock": Clock,
     "host": Host,
     "flow_error": FlowError,

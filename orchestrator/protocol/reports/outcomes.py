@@ -8,14 +8,35 @@ from __future__ import annotations
 
 import errno
 
-ENDED, TIMED_OUT, RESET, UNREACHABLE, NEVER_CONNECTED = OUTCOMES = (
+ENDED, TIMED_OUT, RESET, UNREACHABLE, NEVER_CONNECTED = OF_CONNECTIONS = (
     "ended",
     "timed_out",
     "reset",
     "unreachable",
     "never_connected",
 )
-"""Of a flow. It has "ended", too, if it went on until the end of the run."""
+"""Of a flow by its connections. It has "ended", too, if it went on until the end of the run."""
+
+EXIT_STATUS, SIGNAL, NOT_READY, OUT_OF_TIME, OUTPUT, STOPPED = OF_PROGRAMS = (
+    "exit_status",
+    "signal",
+    "not_ready",
+    "out_of_time",
+    "output",
+    "stopped",
+)
+"""Of a flow by its client program, which has "ended", too, with the exit status 0.
+
+- exit_status: it ended with another exit status.
+- signal: a signal ended it.
+- not_ready: its server was not ready in time, or ended before.
+- out_of_time: it ran longer than it may.
+- output: it or its server printed more than it may.
+- stopped: it ran until the flow's stop time, or the end of the run.
+"""
+
+OUTCOMES = (*OF_CONNECTIONS, *OF_PROGRAMS)
+"""Of a flow."""
 
 _OUTCOME_OF = {
     errno.ETIMEDOUT: TIMED_OUT,

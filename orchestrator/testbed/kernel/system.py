@@ -183,10 +183,17 @@ def rank_program(pid: int, polls: bool) -> None:
     Programs that ``polls`` are ready all the time. They take turns, and run when no other program
     is ready. Others run until they wait.
     """
+    ranked = program_rank(polls)
+    if ranked is not None:
+        policy, rank = ranked
+        os.sched_setscheduler(pid, policy, os.sched_param(rank))
+
+
+def program_rank(polls: bool) -> tuple[int, int] | None:
+    """Return the scheduling policy and the priority of such a program; None to leave them."""
     if os.sched_getscheduler(0) != os.SCHED_FIFO:
-        return
-    policy, rank = (os.SCHED_RR, _POLLING_RANK) if polls else (os.SCHED_FIFO, _WAITING_RANK)
-    os.sched_setscheduler(pid, policy, os.sched_param(rank))
+        return None
+    return (os.SCHED_RR, _POLLING_RANK) if polls else (os.SCHED_FIFO, _WAITING_RANK)
 
 
 def prefer_this_session() -> set[int]:

@@ -76,6 +76,10 @@ class Services:
         """Record how the flow's connections ended here."""
         self._fact("outcome", **report)
 
+    def program(self, **report: object) -> None:
+        """Record how a user's program ended; see protocol.facts.Program."""
+        self._fact("program", **report)
+
     def _fact(self, name: str, **values: object) -> None:
         """Record a fact about the flow; after traffic it is no longer part of the run."""
         if not self._records.over:

@@ -29,6 +29,7 @@ from results.store.store import Store
 
 ROOT = Path(__file__).resolve().parents[3]
 QUICKSTART = ROOT / "scenarios" / "quickstart.yaml"
+PROGRAMS = ROOT / "scenarios" / "tutorial" / "80-program.yaml"
 PROGRAM = str(Path(sys.executable).parent / "orchestrator")
 PARAMETER = Path("/sys/module/tcp_logwestwood/parameters/alpha_max")
 LENGTH = ("duration=10s", "warmup=4s")
@@ -122,6 +123,18 @@ def doctor(folder: Path) -> dict[str, Any]:
     return {"status": ended.returncode, "said": ended.stderr, "document": json.loads(ended.stdout)}
 
 
+def programs(folder: Path) -> dict[str, Any]:
+    """The tutorial's programs, without and with what allows them."""
+    words = [PROGRAM, "run", str(PROGRAMS), "--reduced", "--backend", "local", "--json"]
+    words += ["--db", str(folder / "runs.db")]
+    refused = subprocess.run(words, capture_output=True, text=True, check=False)
+    ended = subprocess.run(
+        [*words, "--allow-programs"], capture_output=True, text=True, check=False
+    )
+    found = {"refused": [refused.returncode, refused.stderr], "said": ended.stderr}
+    return {**found, "document": json.loads(ended.stdout)} if ended.stdout else found
+
+
 def busy(folder: Path) -> dict[str, Any]:
     """A loop beside the traffic, a parameter that is set, and packets that are lost by number."""
     db = folder / "runs.db"
@@ -213,7 +226,7 @@ def _numbers(process: str) -> list[str]:
     return numbers
 
 
-STEPS = (doctor, quickstart, busy)
+STEPS = (doctor, quickstart, programs, busy)
 KILLED_STEPS = (killed_controller, killed_bed)
 
 

@@ -17,7 +17,8 @@ from guest.build import GuestKernel
 from orchestrator.backends import modules, process
 from orchestrator.backends.contract import RunContext
 from orchestrator.compile.testbed_spec import bed_spec
-from orchestrator.decode.decode import FlowPorts, TcpDecoder
+from orchestrator.decode.decode import TcpDecoder
+from orchestrator.decode.flows.socket_flows import FlowPorts
 from orchestrator.decode.output import OutputFolder
 from orchestrator.errors import GuestError, MachineError
 from orchestrator.planning.plan import plan

@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from orchestrator.decode.connections import ConnectionsDecoder
-from orchestrator.decode.decode import FlowPorts, TcpDecoder
+from orchestrator.decode.decode import TcpDecoder
+from orchestrator.decode.flows.connections import ConnectionsDecoder
+from orchestrator.decode.flows.socket_flows import FlowPorts
 from orchestrator.decode.output import OutputFolder
 from orchestrator.protocol.reports.records import TCP_HEAD
 from orchestrator.recording.model import (

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from orchestrator.decode.connections import COUNTERS, ConnectionsDecoder
+from orchestrator.decode.flows.connections import COUNTERS, ConnectionsDecoder
 from orchestrator.kinds.traffic import Connections
 from orchestrator.recording.model import RECEIVER, SENDER, TCP_DTYPE, TCP_INFO_FIELDS
 

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from orchestrator.decode.outcomes import FlowEnd, flow_ends
+from orchestrator.decode.flows.outcomes import FlowEnd, flow_ends
 from orchestrator.planning.plan import plan
 from orchestrator.protocol.reports.outcomes import OUTCOMES
 from orchestrator.recording.model import SENDER, TCP_DTYPE
 from orchestrator.scenario import load
 
-QUICKSTART = Path(__file__).resolve().parents[3] / "scenarios" / "quickstart.yaml"
+QUICKSTART = Path(__file__).resolve().parents[4] / "scenarios" / "quickstart.yaml"
 S = 1_000_000_000
 MANY = "flows.westwood.traffic={kind: transfers, size: 10kB, arrivals: 1/s}"
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from orchestrator.decode.receive_windows import receive_windows
+from orchestrator.decode.flows.receive_windows import receive_windows
 from orchestrator.planning.plan import plan
 from orchestrator.recording.model import SENDER, TCP_DTYPE
 from orchestrator.scenario import load
 
-SCENARIO = Path(__file__).resolve().parents[3] / "scenarios" / "tutorial" / "64-window-limited.yaml"
+SCENARIO = Path(__file__).resolve().parents[4] / "scenarios" / "tutorial" / "64-window-limited.yaml"
 LIMIT_BYTES = 64 * 1448
 BUFFER_BYTES = 4 * LIMIT_BYTES
 

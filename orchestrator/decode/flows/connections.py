@@ -18,6 +18,7 @@ from orchestrator.recording.model import (
     ECN_STATES,
     FIN_RECEIVED,
     NO_ECN_FIELD,
+    SENDER,
     TCP_DTYPE,
 )
 
@@ -103,6 +104,7 @@ class ConnectionsDecoder:
     def __init__(self, kinds: Mapping[int, Connections]) -> None:
         self._kinds = kinds
         self._ends: dict[_Key, _EndSamples] = {}
+        self._seen: dict[int, set[int]] = {}
 
     def take(self, rows: Array, cookies: npt.NDArray[np.uint64]) -> None:
         """Take samples of connections, as an array of TCP_DTYPE and the kernel's socket cookies."""
@@ -110,12 +112,18 @@ class ConnectionsDecoder:
         for key in np.unique(keys).tolist():
             chosen = keys == key
             end = self._ends.setdefault(divmod(key, 2), _EndSamples())
+            if key % 2 == SENDER:
+                self._seen.setdefault(key // 2, set()).update(np.unique(cookies[chosen]).tolist())
             closed = chosen & (rows["state"] == _CLOSE)
             if closed.any():
                 end.closed.append(_sums(rows[closed], cookies[closed]))
             is_open = chosen & ~closed
             if is_open.any():
                 end.open.append((rows[is_open], cookies[is_open]))
+
+    def count(self, flow: int) -> int:
+        """Return how many connections of a flow the kernel had, as its sender knows them."""
+        return len(self._seen.get(flow, ()))
 
     def samples(self, often_ns: Times, seldom_ns: Times, edges_ns: Times) -> Array:
         """Return the rows of all such flows.

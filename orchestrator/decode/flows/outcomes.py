@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
+from orchestrator.protocol import programs as programs_end
+from orchestrator.protocol.programs import CLIENT, PROGRAM, SERVER
 from orchestrator.protocol.reports import facts as protocol
 from orchestrator.protocol.reports.facts import Fact
-from orchestrator.protocol.reports.outcomes import ENDED, outcome_of
+from orchestrator.protocol.reports.outcomes import (
+    ENDED,
+    EXIT_STATUS,
+    NOT_READY,
+    OUT_OF_TIME,
+    OUTPUT,
+    SIGNAL,
+    STOPPED,
+    outcome_of,
+)
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.model import SENDER
 
@@ -30,6 +41,8 @@ class FlowEnd:
     ended_s: float | None = None
     errno: int | None = None
     failed_s: tuple[float, ...] = ()
+    begun_s: float | None = None
+    exit_status: int | None = None
 
 
 @dataclass(frozen=True)
@@ -53,10 +66,15 @@ def flow_ends(spec: RunSpec, facts: Collection[Fact], tcp: npt.NDArray[np.void])
     known: dict[str, list[protocol.Outcome]] = {}
     for fact in protocol.of(facts, protocol.Outcome):
         known.setdefault(fact["flow"], []).append(fact)
+    programs: dict[str, dict[str, protocol.Program]] = {}
+    for program in protocol.of(facts, protocol.Program):
+        programs.setdefault(program["flow"], {})[program["role"]] = program
     sampled = _connected(tcp, len(spec.flows))
     duration_ns = nanoseconds(spec.duration_s)
     return [
-        _flow_end(flow, known.get(flow.name, []), sampled[number], duration_ns)
+        _program_end(programs.get(flow.name, {}))
+        if flow.engine == PROGRAM
+        else _flow_end(flow, known.get(flow.name, []), sampled[number], duration_ns)
         for number, flow in enumerate(spec.flows)
     ]
 
@@ -93,6 +111,38 @@ def _flow_end(
         )
     going_on = min(fact["going_on"] for fact in facts) > 0
     return FlowEnd(ended_s=None if going_on or ended_ns is None else ended_ns / 1e9)
+
+
+def _program_end(programs: Mapping[str, protocol.Program]) -> FlowEnd:
+    """Return how a flow ended by its client program, or by its server if that was never ready."""
+    client = programs.get(CLIENT)
+    if client is None:
+        server = programs.get(SERVER)
+        return FlowEnd(NOT_READY, None if server is None else server["ended_ns"] / 1e9)
+    outcome, status = _OUTCOMES[client["ended_by"]], client["status"]
+    if outcome == ENDED and status != 0:
+        outcome = SIGNAL if status is None else EXIT_STATUS
+    if outcome == STOPPED and any(
+        one["ended_by"] == programs_end.OUTPUT for one in programs.values()
+    ):
+        outcome = OUTPUT
+    return FlowEnd(
+        outcome,
+        client["ended_ns"] / 1e9,
+        begun_s=client["begun_ns"] / 1e9,
+        exit_status=status,
+    )
+
+
+_OUTCOMES = {
+    programs_end.ENDED: ENDED,
+    programs_end.KILLED: SIGNAL,
+    programs_end.NOT_READY: NOT_READY,
+    programs_end.OUT_OF_TIME: OUT_OF_TIME,
+    programs_end.OUTPUT: OUTPUT,
+    programs_end.STOPPED: STOPPED,
+}
+"""The outcome of a flow whose client program ended so."""
 
 
 def _failures(

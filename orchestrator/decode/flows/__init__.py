@@ -1,0 +1,1 @@
+"""The flows of a run: whose a socket is, their connections, and how they end."""

@@ -1,0 +1,1 @@
+"""Users' programs in a test bed: how they are started, watched and ended."""

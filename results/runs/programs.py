@@ -1,0 +1,73 @@
+"""The programs of a run's flows, and how they ended, from its provenance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from orchestrator.protocol.programs import ENDED, ENDINGS, ROLES
+from results.records import typed
+from results.store.parts import integrity
+from results.store.stored import StoredRun
+
+KEY = "programs"
+"""Of the provenance."""
+
+
+@dataclass(frozen=True)
+class ProgramEnd:
+    """A program of a flow, and how it ended.
+
+    ``role`` is one of ROLES, ``ended_by`` one of ENDINGS of ``orchestrator/protocol/programs.py``.
+    Times count from the start of traffic. ``status`` is the exit status of one that ended by
+    itself, ``signal`` the number of the signal that ended it. ``stdout`` and ``stderr`` have the
+    begin and the end of what it printed, of so many bytes in all.
+    """
+
+    flow: str
+    role: str
+    begun_s: float
+    ended_s: float
+    ended_by: str
+    status: int | None
+    signal: int | None
+    stdout: str
+    stderr: str
+    stdout_bytes: int
+    stderr_bytes: int
+
+    def __post_init__(self) -> None:
+        if self.role not in ROLES or self.ended_by not in ENDINGS:
+            raise ValueError(f"a program is {self.role!r:.40}, ended by {self.ended_by!r:.40}")
+
+    @property
+    def ending(self) -> str:
+        """How it ended, in words such as ``exit status 22`` or ``out_of_time``."""
+        if self.ended_by != ENDED:
+            return self.ended_by
+        return f"signal {self.signal}" if self.status is None else f"exit status {self.status}"
+
+
+def of_run(run: StoredRun) -> list[ProgramEnd]:
+    """Return the programs of a stored run, in the order of flows and roles.
+
+    Raises:
+        StoreError: the provenance of the run has something else.
+    """
+    by_flow: Any = run.provenance.get(KEY, {})
+    try:
+        return [
+            typed.make(ProgramEnd, {"flow": flow, "role": role, **_mapping(programs[role])})
+            for flow, programs in _mapping(by_flow).items()
+            for role in ROLES
+            if role in _mapping(programs)
+        ]
+    except (TypeError, ValueError) as error:
+        raise integrity.damaged(run.id, f"table provenance: {KEY}: {error}") from error
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"{value!r:.40} is no mapping")
+    return value

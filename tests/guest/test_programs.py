@@ -1,0 +1,171 @@
+"""Users' programs in the guest: their traffic, how they end, and what they cannot do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guest.build import GuestKernel
+from orchestrator.backends.guest import Guest
+from orchestrator.execution.runner import RunOptions, run_plan
+from orchestrator.planning.plan import plan
+from orchestrator.scenario import load
+from results.documents import run_document
+from results.store.store import Store
+from tests.guest.conftest import Quiet
+
+pytestmark = pytest.mark.guest
+
+HEAD = """\
+version: 1
+name: programs
+duration: {duration}
+topology:
+  kind: dumbbell
+  bottleneck: {{rate: 10mbit, delay: 20ms, queue: {{kind: droptail, limit: 100p}}}}
+  groups:
+"""
+GROUP = "    - {{name: {name}, hosts: 1, rtt: 40ms}}\n"
+SIZE = 2_000_000
+WEB = "server: [python3, -m, http.server, '8000'], ready: {port: 8000}, files: www"
+FETCH = f"client: [curl, -sSf, -o, out, 'http://server:8000/file'], {WEB}"
+
+
+def runs(kernel: GuestKernel, folder: Path, text: str, times: int = 1) -> list[dict[str, Any]]:
+    """Run a scenario so often, and return the documents of its runs."""
+    file = folder / "programs.yaml"
+    file.write_text(text)
+    db = folder / "runs.db"
+    ids = [
+        run_id
+        for _time in range(times)
+        for run_id in run_plan(plan(load(file)), RunOptions(db, Guest(kernel)), Quiet())
+    ]
+    with Store.open_read_only(db) as store:
+        documents: list[dict[str, Any]] = run_document.of_ids(store, ids)["runs"]
+    return documents
+
+
+def scenario(duration: str, **flows: str) -> str:
+    """Return a scenario whose flows have hosts of their own, by the traffic of each."""
+    text = HEAD.format(duration=duration)
+    text += "".join(GROUP.format(name=name) for name in flows)
+    entries = [
+        f"  - {{name: {name}, group: {name}, start: 1s, congestion: reno,\n"
+        f"     traffic: {{{traffic}}}}}\n"
+        for name, traffic in flows.items()
+    ]
+    return text + "flows:\n" + "".join(entries)
+
+
+def test_curl_takes_as_long_as_a_transfer_and_gives_equal_bits(
+    kernel: GuestKernel, tmp_path: Path
+) -> None:
+    (tmp_path / "www").mkdir()
+    (tmp_path / "www" / "file").write_bytes(bytes(range(256)) * (SIZE // 256) + bytes(SIZE % 256))
+    fetched = runs(kernel, tmp_path, scenario("5s", page=f"kind: program, {FETCH}"), times=3)
+    assert len({run["digest"] for run in fetched}) == 1
+    assert {run["fidelity"]["verdict"] for run in fetched} == {"faithful"}
+    page = fetched[0]["flows"][0]
+    assert (page["outcome"], page["exit_status"], page["connections"]) == ("ended", 0, 1)
+    assert page["congestion_control"] == "reno"
+    assert [one["role"] for one in fetched[0]["programs"]] == ["server", "client"]
+    assert "GET /file" in fetched[0]["programs"][0]["stderr"]
+
+    (alone,) = runs(
+        kernel, tmp_path, scenario("5s", page=f"kind: transfers, size: {SIZE}B, number: 1")
+    )
+    # The receiver asks first, which takes the request's way of 20 ms.
+    transfer_s = alone["flows"][0]["fct_mean_s"] + 0.02
+    assert page["completion_time_s"] == pytest.approx(transfer_s, rel=0.01)
+
+
+def test_how_programs_end_is_a_result_of_the_run(kernel: GuestKernel, tmp_path: Path) -> None:
+    (tmp_path / "www").mkdir()
+    (tmp_path / "www" / "own.sh").write_text("#!/bin/sh\nexec sleep 100\n")
+    web = f"kind: program, {WEB}"
+    text = scenario(
+        "6s",
+        missing=f"{web}, client: [curl, -sSf, 'http://server:8000/none']",
+        signal="kind: program, client: [sh, -c, 'kill -11 $$']",
+        late=f"{web}, client: [./own.sh], timeout: 2s",
+        going=f"{web}, client: [sleep, '100']",
+        never="kind: program, server: [sleep, '100'], client: ['true'], ready: {port: 8000}, "
+        "timeout: 2s",
+        dead="kind: program, server: ['false'], client: ['true'], ready: {port: 8000}",
+        endless="kind: program, client: ['yes']",
+        polling="kind: program, server: [iperf3, -s, '-1'], ready: {port: 5201}, sender: client, "
+        "client: [iperf3, -c, server, -t, '1']",
+    )
+    (run,) = runs(kernel, tmp_path, text)
+    ends = {flow["name"]: (flow["outcome"], flow["exit_status"]) for flow in run["flows"]}
+    assert ends == {
+        "missing": ("exit_status", 22),
+        "signal": ("signal", None),
+        "late": ("out_of_time", None),
+        "going": ("stopped", None),
+        "never": ("not_ready", None),
+        "dead": ("not_ready", None),
+        "endless": ("output", None),
+        "polling": ("ended", 0),
+    }
+    ended_s = {flow["name"]: flow["ended_s"] for flow in run["flows"]}
+    assert ended_s["late"] == pytest.approx(3.0, abs=1e-3)
+    assert ended_s["going"] == pytest.approx(6.0, abs=1e-3)
+    assert run["fidelity"]["verdict"] == "faithful"
+    by_name = {flow["name"]: flow for flow in run["flows"]}
+    assert by_name["missing"]["connections"] == 1  # it was shorter than a sample
+    assert by_name["polling"]["goodput_bps"] > 1e6  # the client sends, by the flow's direction
+
+
+ACTS = {
+    "root": "id -u | grep -qx 0",
+    "write the root": "echo x > /x",
+    "write the machine's accounts": "echo x >> /etc/passwd",
+    "write its files": "echo x > $FILES/file",
+    "see the bed": "ls /run/bed || ls /bed/in || ls /bed/out",
+    "see homes": "ls -A /root /home /var | grep -v ':' | grep -q .",
+    "read secrets": "cat /etc/shadow",
+    "see other processes": "test $(ls -d /proc/[0-9]* | wc -l) -gt 12",
+    "kill the first process": "kill -9 1",
+    "become root in a namespace": "unshare -r true",
+    "mount": "mount -t tmpfs none /tmp",
+    "a raw socket": "python3 -c 'import socket; socket.socket(2, 3, 1)'",
+    "change the network": "ip link set eth0 down",
+    "set sysctls": "echo 1 > /proc/sys/net/ipv4/ip_forward",
+    "run with real-time priority 50": "chrt -f 50 true",
+    "fill the memory of its folder": "head -c 1G /dev/zero > /tmp/large",
+    "open too many files": "python3 -c 'import os; [os.dup(0) for _ in range(5000)]'",
+    "start too many processes": "python3 -c 'import os, time\nfor n in range(200):\n"
+    "  if not os.fork(): time.sleep(9)'",
+    **{
+        what: f"python3 -c 'import ctypes; c = ctypes.CDLL(None); exit(c.{call} != 0)'"
+        for what, call in {
+            "load a module": 'syscall(313, 0, b"", 0)',
+            "power off": "reboot(0x4321FEDC)",
+            "trace the bed": "ptrace(16, 1, 0, 0)",
+        }.items()
+    },
+    "read the kernel's memory": "head -c 1 /dev/mem || head -c 1 /dev/kmem || cat /proc/kcore",
+    "read the kernel's log": "head -c 1 /dev/kmsg",
+}
+"""What a hostile program tries, as shell commands that succeed where it can do it."""
+
+
+def test_a_hostile_program_can_do_nothing_of_this(kernel: GuestKernel, tmp_path: Path) -> None:
+    (tmp_path / "acts").mkdir()
+    (tmp_path / "acts" / "file").write_text("read only\n")
+    lines = []
+    for number, act in enumerate(ACTS.values()):
+        (tmp_path / "acts" / f"act{number}").write_text(f"{act}\n")
+        lines.append(f"sh $FILES/act{number} < /dev/null > /dev/null 2>&1 && echo {number}")
+    (tmp_path / "acts" / "all.sh").write_text("#!/bin/sh\n" + "\n".join(lines) + "\necho over\n")
+    text = scenario("5s", hostile="kind: program, client: [./all.sh], files: acts")
+    (run,) = runs(kernel, tmp_path, text)
+    (program,) = run["programs"]
+    *done, last = program["stdout"].split()
+    assert last == "over", program
+    assert [list(ACTS)[int(number)] for number in done] == []
+    assert run["fidelity"]["verdict"] == "faithful"
