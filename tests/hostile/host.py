@@ -26,6 +26,7 @@ SYSCTLS = Path("/proc/sys")
 VOLATILE = (
     "dentry-state", "file-nr", "inode-nr", "inode-state", "random/", "ns_last_pid", "uuid",
     "pty/nr", "nf_conntrack_count", "ld_idt", "/net/", "perf_event_max_sample_rate", "aio-nr",
+    "fs/quota/",
 )  # fmt: skip
 """Sysctls that change by themselves."""
 ABSTRACT = b"\0orchestrator-hostile-test"
