@@ -14,6 +14,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -65,16 +66,25 @@ class Try:
 
     @contextmanager
     def command(self, *more: str) -> Iterator[subprocess.Popen[str]]:
-        """Start ``orchestrator run`` of the scenario; it must have ended at the end."""
+        """Start ``orchestrator run`` of the scenario; it must have ended at the end.
+
+        It prints to files, because nobody reads a pipe until ``result`` does. Its document is
+        larger than a pipe.
+        """
         words = [str(PROGRAM), "run", str(SCENARIO), "--db", str(self.db), "--jobs", "2"]
-        with subprocess.Popen(
-            [*words, "--quiet", "--json", *self.options, *more],
-            env={**os.environ, "TMPDIR": str(self.temporary), "PYTHONPATH": str(_ROOT)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        ) as process:
+        with (
+            tempfile.TemporaryFile("w+") as output,
+            tempfile.TemporaryFile("w+") as errors,
+            subprocess.Popen(
+                [*words, "--quiet", "--json", *self.options, *more],
+                env={**os.environ, "TMPDIR": str(self.temporary), "PYTHONPATH": str(_ROOT)},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=errors,
+                text=True,
+            ) as process,
+        ):
+            process.stdout, process.stderr = output, errors
             try:
                 yield process
             finally:
@@ -83,7 +93,12 @@ class Try:
 
     def result(self, process: subprocess.Popen[str]) -> Ended:
         """Wait for the end of a command."""
-        output, errors = process.communicate(timeout=_TIMEOUT_S)
+        process.wait(timeout=_TIMEOUT_S)
+        assert process.stdout is not None
+        assert process.stderr is not None
+        for file in (process.stdout, process.stderr):
+            file.seek(0)
+        output, errors = process.stdout.read(), process.stderr.read()
         return Ended(process.returncode, json.loads(output) if output else None, errors)
 
     def run(self, *more: str) -> Ended:
