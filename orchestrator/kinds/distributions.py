@@ -8,6 +8,7 @@ from typing import Annotated, Any, Generic, Literal, TypeVar
 from pydantic import (
     Field,
     GetJsonSchemaHandler,
+    PrivateAttr,
     SerializerFunctionWrapHandler,
     ValidationInfo,
     field_validator,
@@ -17,8 +18,10 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
+from orchestrator.kinds import empirical
 from orchestrator.kinds.fields import Duration, Size, Strict, located
 from orchestrator.protocol.specification import QuantitySpec
+from orchestrator.units import shown
 
 T = TypeVar("T")
 
@@ -29,13 +32,21 @@ class Distribution(Strict, Generic[T]):
     Pareto: P(X > x) = (least / x)^shape with least = mean (shape - 1) / shape. Up to a shape of 2
     its variance is infinite, so means over a run converge slowly. Lognormal: the logarithm is
     normal, of the variance ln(1 + deviation^2 / mean^2). Values above ``most`` are drawn again,
-    which makes the mean smaller.
+    which makes the mean smaller. Uniform: from ``least`` to ``most``, whose middle is the mean.
     """
 
-    distribution: Literal["fixed", "exponential", "pareto", "lognormal"] = Field(
-        default="fixed", description="distribution of the values; fixed is always the mean"
+    distribution: Literal["fixed", "exponential", "pareto", "lognormal", "uniform", "empirical"] = (
+        Field(
+            default="fixed",
+            description="distribution of the values; fixed is always the mean, empirical that of "
+            "a `cdf`",
+        )
     )
-    mean: T = Field(description="mean, such as 100ms, before values above `most` are drawn again")
+    mean: T | None = Field(
+        default=None,
+        description="mean, such as 100ms, before values above `most` are drawn again; not of a "
+        "uniform or empirical distribution",
+    )
     shape: float | None = Field(
         default=None,
         gt=1,
@@ -52,6 +63,10 @@ class Distribution(Strict, Generic[T]):
         description="largest value, above the mean; larger ones are drawn again; unbounded when "
         "not given",
     )
+    least: T | None = Field(
+        default=None,
+        description="smallest value of a uniform distribution, below `most`; 0 when not given",
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -64,14 +79,26 @@ class Distribution(Strict, Generic[T]):
         distribution = info.data.get("distribution")
         if distribution == "pareto" and shape is None:
             raise ValueError("a Pareto distribution needs a `shape` above 1, such as 1.5")
-        if distribution not in ("pareto", None) and shape is not None:
+        if distribution != "pareto" and distribution is not None and shape is not None:
             raise ValueError(f"only a Pareto distribution has a shape, not {distribution}")
         return shape
 
     @model_validator(mode="after")
     def _fitting(self) -> Distribution[T]:
-        mean, most = _number(self.mean), _number(self.most)
+        mean, most, least = _number(self.mean), _number(self.most), _number(self.least)
         problems: list[tuple[tuple[str | int, ...], str]] = []
+        by_ends = self.distribution in ("uniform", "empirical")
+        if by_ends and mean is not None:
+            problems.append((("mean",), f"that of a {self.distribution} distribution follows"))
+        if not by_ends and mean is None:
+            problems.append((("mean",), "is required"))
+        if self.distribution == "uniform":
+            if most is None or most <= (least or 0.0):
+                problems.append((("most",), "a uniform distribution needs `most`, above `least`"))
+        elif least is not None:
+            problems.append((("least",), "only a uniform distribution has a least value"))
+        if self.distribution == "empirical" and most is not None:
+            problems.append((("most",), "the largest value is that of the `cdf`"))
         if self.distribution == "lognormal" and self.deviation is None:
             problems.append((("deviation",), "a lognormal distribution needs a `deviation`"))
         if self.distribution != "lognormal" and self.deviation is not None:
@@ -80,7 +107,7 @@ class Distribution(Strict, Generic[T]):
             )
         if most is not None and self.distribution == "fixed":
             problems.append((("most",), "a fixed quantity is always its mean"))
-        elif most is not None and mean is not None and most <= mean:
+        elif not by_ends and most is not None and mean is not None and most <= mean:
             problems.append((("most",), "must be above the mean"))
         if problems:
             raise located(problems)
@@ -105,7 +132,9 @@ class Distribution(Strict, Generic[T]):
         """Return the distribution for the test bed, with quantities times ``units``, rounded."""
         given: QuantitySpec = {
             "distribution": self.distribution,
-            "mean": round((_number(self.mean) or 0) * units),
+            "mean": round(self.average() * units)
+            if self.distribution in ("uniform", "empirical")
+            else round((_number(self.mean) or 0) * units),
             "shape": self.shape,
         }
         deviation, most = _number(self.deviation), _number(self.most)
@@ -113,12 +142,14 @@ class Distribution(Strict, Generic[T]):
             given["deviation"] = round(deviation * units)
         if most is not None:
             given["most"] = round(most * units)
+        if self.distribution == "uniform":
+            given["least"] = round((_number(self.least) or 0.0) * units)
         return given
 
     def chance_of(self, least: float) -> float:
         """Return the probability that a drawn value is at least ``least``."""
         most = _number(self.most)
-        if most is None:
+        if most is None or self.distribution == "uniform":
             return self._tail(least)
         beyond = self._tail(most)
         return max(0.0, (self._tail(least) - beyond) / (1 - beyond))
@@ -128,6 +159,9 @@ class Distribution(Strict, Generic[T]):
         mean = _number(self.mean) or 0.0
         if least <= 0:
             return 1.0
+        if self.distribution == "uniform":
+            low, high = _number(self.least) or 0.0, _number(self.most) or 0.0
+            return min(1.0, max(0.0, (high - least) / (high - low)))
         if self.distribution == "exponential":
             return math.exp(-least / mean)
         if self.distribution == "pareto":
@@ -141,6 +175,8 @@ class Distribution(Strict, Generic[T]):
     def average(self) -> float:
         """Return the mean of the drawn values, in closed form."""
         mean, most = _number(self.mean) or 0.0, _number(self.most)
+        if self.distribution == "uniform":
+            return ((_number(self.least) or 0.0) + (most or 0.0)) / 2
         if most is None:
             return mean
         beyond = self._tail(most)
@@ -182,7 +218,68 @@ class Durations(Distribution[Duration]):
 
 
 class Sizes(Distribution[Size]):
-    """Bytes, rounded down, at least one."""
+    """Bytes, rounded down, at least one.
+
+    Empirical: those of a cumulative distribution function, whose points are joined by straight
+    lines. ``cdf`` alone is enough.
+    """
+
+    cdf: str | None = Field(
+        default=None,
+        description="websearch, data-mining or hadoop, or a file with a line `BYTES SHARE` for "
+        "each point of the cumulative distribution function, SHARE in 0..1 or in percent",
+    )
+    sha256: str | None = Field(
+        default=None,
+        validate_default=True,
+        description="SHA-256 that the file must have; not checked when not given",
+    )
+
+    _points: empirical.Points = PrivateAttr(default=())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _cdf_alone(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "cdf" in data and "distribution" not in data:
+            return {"distribution": "empirical", **data}
+        return data
+
+    @field_validator("cdf")
+    @classmethod
+    def _place(cls, cdf: str | None, info: ValidationInfo) -> str | None:
+        return None if cdf is None else empirical.points_of(cdf, info)[0]
+
+    @field_validator("sha256")
+    @classmethod
+    def _of_the_file(cls, sha256: str | None, info: ValidationInfo) -> str | None:
+        cdf = info.data.get("cdf")
+        has = None if cdf is None else empirical.points_of(cdf, info)[2]
+        if sha256 not in (None, has) and "cdf" in info.data:
+            raise ValueError(f"`{cdf}` has the SHA-256 {has}, not {shown(sha256)}")
+        return has
+
+    @model_validator(mode="after")
+    def _keep(self, info: ValidationInfo) -> Sizes:
+        if (self.distribution == "empirical") != (self.cdf is not None):
+            raise located([(("cdf",), "an empirical distribution has a `cdf`, and no other has")])
+        if self.cdf is not None:
+            self._points = empirical.points_of(self.cdf, info)[1]
+        return self
+
+    def document(self, units: float) -> QuantitySpec:
+        """Return the distribution for the test bed, in bytes."""
+        given = super().document(units)
+        if self._points:
+            given["points"] = [[value * units, share] for value, share in self._points]
+        return given
+
+    def average(self) -> float:
+        """Return the mean of the drawn values, in closed form."""
+        return empirical.mean(self._points) if self._points else super().average()
+
+    def chance_of(self, least: float) -> float:
+        """Return the probability that a drawn value is at least ``least``."""
+        return empirical.tail(self._points, least) if self._points else super().chance_of(least)
 
 
 class Counts(Distribution[Positive]):

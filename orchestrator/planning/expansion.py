@@ -9,6 +9,7 @@ from typing import Any
 from orchestrator.errors import Fault, ScenarioError
 from orchestrator.kinds import tcp
 from orchestrator.kinds.congestion_control import Congestion
+from orchestrator.kinds.distributions import fixed
 from orchestrator.kinds.fields import MAX_FLOWS, Path
 from orchestrator.kinds.tcp import EndTcp
 from orchestrator.kinds.traffic import (
@@ -207,9 +208,21 @@ class _FlowEntry:
                 raise self._fault(("traffic", "load"), f"{message} each")
             wire_bytes = demand.load.wire_bytes(segment)
             parameters["arrivals_per_s"] = parameters["rate_bps"] / (8 * wire_bytes)
+        if demand.round_bytes is not None:
+            parameters |= self._round(demand.round_bytes, parameters)
         if demand.window is not None:
             parameters |= self._window(demand.window, segment)
         return parameters
+
+    def _round(self, size_bytes: int, parameters: dict[str, Any]) -> dict[str, Any]:
+        """Return the parameters of a round of that many bytes from all flows of the entry."""
+        if size_bytes < self._number:
+            message = f"{size_bytes} bytes for {self._number} flows are less than a byte each"
+            raise self._fault(("traffic", "bytes"), message)
+        return {
+            "response": fixed(size_bytes // self._number),
+            "rounds": {**parameters["rounds"], "entry": self._index},
+        }
 
     def _window(self, window: Limit, segment: TcpSegment) -> dict[str, int]:
         """Return the parameters of a limited receive window.

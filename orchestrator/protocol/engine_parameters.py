@@ -98,6 +98,19 @@ class TransfersParameters(_PlannedParameters, TransfersTraffic):
     """Of the engine ``transfers``."""
 
 
+class RoundsSpec(TypedDict):
+    """Rounds that the flows of an entry begin together."""
+
+    entry: int
+    """Number of the flow entry."""
+    number: int
+    """How many rounds there are; the connection stays open after the last one."""
+    gap: QuantitySpec | None
+    """Time between the end of a round and the begin of the next one, in ns."""
+    jitter: QuantitySpec | None
+    """Delay of each flow's request, in ns."""
+
+
 class ExchangesTraffic(ConnectionsTraffic):
     """What a kind of requests and responses decides."""
 
@@ -111,6 +124,8 @@ class ExchangesTraffic(ConnectionsTraffic):
     """Number of pages of a connection; None is unlimited."""
     think: QuantitySpec | None
     """Time between two pages in ns; None is no time."""
+    rounds: NotRequired[RoundsSpec]
+    """The flows of an entry begin each page together; independently if absent."""
 
 
 class ExchangesParameters(_PlannedParameters, ExchangesTraffic):

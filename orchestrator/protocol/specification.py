@@ -133,14 +133,18 @@ class SwitchSpec(TypedDict):
 class QuantitySpec(TypedDict):
     """A random quantity in whole units of its parameter; see ``random_quantities``."""
 
-    distribution: Literal["fixed", "exponential", "pareto", "lognormal"]
+    distribution: Literal["fixed", "exponential", "pareto", "lognormal", "uniform", "empirical"]
     mean: int
     shape: float | None
     """Shape of a Pareto distribution, above 1."""
     deviation: NotRequired[int]
     """Standard deviation of a lognormal distribution."""
     most: NotRequired[int]
-    """A value above this is drawn again."""
+    """A value above this is drawn again. Of a uniform distribution it is the largest value."""
+    least: NotRequired[int]
+    """Smallest value of a uniform distribution."""
+    points: NotRequired[list[list[float]]]
+    """[value, share of values that are not larger] of an empirical distribution, both rising."""
 
 
 class FlowSpec(TypedDict):

@@ -43,10 +43,15 @@ def subject(file: Path) -> Path:
 
     The tutorial's files are numbered by topics: those of 40 to 49 are on UDP.
     """
+    if file.parent.name == "tutorial" and file.name[0] in EACH:
+        return file
     if ROOT / "papers" in file.parents or file.parent == ROOT / "changes":
         return file.parent
     return file.parent / file.name[0] if file.parent.name == "tutorial" else file
 
+
+EACH = "8"
+"""The tutorial's topics of which each file has traffic of its own: programs and workloads."""
 
 OF_OTHER_TESTS = "4567"
 """The tutorial's topics UDP, changing links, on-off, and BBR against CUBIC: their first digits."""

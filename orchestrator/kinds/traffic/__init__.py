@@ -74,6 +74,8 @@ class Demand:
         path_rate: whether the plan sets the parameter "path_rate_bps", the narrowest link's rate.
         connections: number of connections at a time.
         server: the end that listens: the source if the sink requests the data.
+        round_bytes: the plan sets the size of responses from it: so many bytes come from all flows
+            of the entry together, in equal parts. It also sets the entry of the rounds.
     """
 
     engine: str
@@ -86,6 +88,7 @@ class Demand:
     path_rate: bool = False
     connections: Connections = "one"
     server: Literal["sink", "source"] = "sink"
+    round_bytes: int | None = None
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ class OnOffUdp(Datagrams, TrafficSpec):
     @field_validator("on", "off")
     @classmethod
     def _not_too_short(cls, periods: Durations) -> Durations:
-        if periods.mean < LEAST_MEAN_S:
+        if periods.average() < LEAST_MEAN_S:
             raise ValueError("a period must be at least 1us on average")
         return periods
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from orchestrator.kinds.distributions import Durations, Sizes
-from orchestrator.kinds.fields import Frequency, located
-from orchestrator.kinds.traffic import Connections, Demand, TrafficSpec
+from orchestrator.kinds.fields import Frequency, LinkRate, located
+from orchestrator.kinds.traffic import Connections, Demand, Load, TcpSegment, TrafficSpec
+from orchestrator.kinds.traffic._load import sent_wire_bytes
 from orchestrator.kinds.traffic._tcp import Window, Windowed
 from orchestrator.protocol.engine_parameters import TransfersTraffic
 from orchestrator.protocol.specification import QuantitySpec
@@ -53,6 +55,12 @@ class Transfers(Windowed, TrafficSpec):
         description="mean rate at which transfers begin by a Poisson process, such as 5/s, "
         "instead of one after another",
     )
+    load: LinkRate | None = Field(
+        default=None,
+        description="instead of `arrivals`: mean load of its transfers on the link layer with all "
+        "headers. A rate such as 3mbit, or 60% of the narrowest link on its path at the beginning "
+        "of the run. All flows of the entry share it equally",
+    )
     number: int | None = Field(
         default=None, ge=1, description="number of transfers; unlimited when not given"
     )
@@ -61,10 +69,25 @@ class Transfers(Windowed, TrafficSpec):
     def _one_schedule(self) -> Transfers:
         if self.gap is not None and self.arrivals is not None:
             raise located([(("gap",), "transfers that arrive at random have no gap between them")])
+        if self.load is not None:
+            for key in ("gap", "arrivals"):
+                if getattr(self, key) is not None:
+                    raise located([((key,), "transfers with a `load` arrive at random by it")])
+            heavy = self.size.distribution in ("pareto", "lognormal") and self.size.most is None
+            if heavy:
+                text = "the load of a heavy tail without end never settles: give `most`"
+                raise located([(("size",), text)])
         return self
+
+    def wire_bytes(self, segment: TcpSegment) -> float:
+        """Return the mean of the link-layer bytes of a transfer from its sender, without loss."""
+        return sent_wire_bytes(self.size, segment)
 
     def demand(self) -> Demand:
         """Return the demand, with sizes in bytes and times in nanoseconds."""
-        return transfers_demand(
+        demand = transfers_demand(
             self.window, [self.size.document(1)], self.gap, self.number, self.arrivals
         )
+        if self.load is None:
+            return demand
+        return replace(demand, load=Load(self.load, self.wire_bytes), connections="many")

@@ -10,12 +10,8 @@ from orchestrator.kinds.distributions import Counts, Durations, Sizes
 from orchestrator.kinds.fields import Frequency, LinkRate, located
 from orchestrator.kinds.traffic import Demand, Load, TcpSegment, TrafficSpec
 from orchestrator.kinds.traffic._exchanges import exchanges
+from orchestrator.kinds.traffic._load import connection_wire_bytes, data_wire_bytes
 from orchestrator.kinds.traffic._tcp import Windowed
-
-CONNECTION_SEGMENTS = 4
-"""Segments of the server without data: SYN, ACK of the first request, FIN, ACK of the FIN."""
-SYN_OPTIONS_BYTES = 8
-"""Options of the SYN that other segments do not have."""
 
 
 class Web(Windowed, TrafficSpec):
@@ -86,18 +82,8 @@ class Web(Windowed, TrafficSpec):
 
     def wire_bytes(self, segment: TcpSegment) -> float:
         """Return the mean of the link-layer bytes of a session from the server, without loss."""
-        step, segments, number = segment.payload_bytes, 0.0, 0
-        while (chance := self.response.chance_of(step * number + 1)) > 1e-12:
-            segments += chance
-            number += 1
-        # Drawn sizes are rounded down, by half a byte on average. Fixed sizes are not.
-        rounded = 0.0 if self.response.distribution == "fixed" else 0.5
-        payload_bytes = self.response.average() - rounded
-        object_bytes = payload_bytes + segments * segment.headers_bytes
         objects = self.objects.average_count() * self.pages.average_count()
-        return (
-            objects * object_bytes + CONNECTION_SEGMENTS * segment.headers_bytes + SYN_OPTIONS_BYTES
-        )
+        return objects * data_wire_bytes(self.response, segment) + connection_wire_bytes(segment)
 
     def demand(self) -> Demand:
         """Return the demand; the plan turns a load into a rate of sessions for the path."""

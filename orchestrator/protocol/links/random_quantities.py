@@ -1,13 +1,14 @@
 """Random quantities of a flow, drawn from its own seed.
 
-A quantity is {"distribution", "mean", "shape", "deviation", "most"}; the last two are optional.
-Distributions are "fixed", "exponential", "pareto" and "lognormal". Draws come from Python's
-random.Random (Mersenne Twister) and are rounded down to whole units. A value above "most" is drawn
-again.
+A quantity is {"distribution", "mean", "shape", "deviation", "most", "least", "points"}; all but the
+first three are optional. Distributions are "fixed", "exponential", "pareto", "lognormal", "uniform"
+and "empirical". Draws come from Python's random.Random (Mersenne Twister) and are rounded down to
+whole units. A value above "most" is drawn again.
 """
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Callable, Iterator, Mapping
 from random import Random
@@ -50,11 +51,28 @@ def _lognormal(generator: Random, quantity: Quantity) -> float:
     return generator.lognormvariate(middle, math.sqrt(variance))
 
 
+def _uniform(generator: Random, quantity: Quantity) -> float:
+    return generator.uniform(quantity["least"], quantity["most"])
+
+
+def _empirical(generator: Random, quantity: Quantity) -> float:
+    """Between two points the cumulative distribution function is a straight line."""
+    points = quantity["points"]
+    share = generator.random()
+    number = bisect.bisect_left([above for _value, above in points], share)
+    if number == 0:
+        return float(points[0][0])
+    (low, below), (high, above) = points[number - 1 : number + 1]
+    return float(low + (high - low) * (share - below) / (above - below))
+
+
 DISTRIBUTIONS: dict[str, Callable[[Random, Quantity], float]] = {
     "fixed": _fixed,
     "exponential": _exponential,
     "pareto": _pareto,
     "lognormal": _lognormal,
+    "uniform": _uniform,
+    "empirical": _empirical,
 }
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from orchestrator.protocol.links.random_quantities import draw
+from orchestrator.testbed.traffic.barrier import Member
 from orchestrator.testbed.traffic.connections import Connection, ConnectionsFlow
 from orchestrator.testbed.traffic.reactor import EVERYTHING, Incoming, Outgoing
 from orchestrator.testbed.traffic.sockets import window_of
@@ -32,6 +33,44 @@ class ExchangesFlow(ConnectionsFlow):
     def __init__(self, bed: Bed, spec: FlowSpec, services: Services) -> None:
         super().__init__(bed, spec, services, spec["sink"], spec["source"])
         self.parameters: ExchangesParameters = spec["parameters"]
+        self._rounds = self.parameters.get("rounds")
+        self._member: Member | None = None
+        self._waiting: Session | None = None
+        self._begun_rounds = 0
+        if self._rounds is not None:
+            self._jitter = random.Random(f"{spec['seed']}:jitter")
+            self._member = Member(self._rounds["entry"])
+            self.reactor.watch_descriptor(self._member.descriptor, self._begin_round)
+
+    def await_round(self, session: Session) -> bool:
+        """Let a session's next page begin with a round; return False where there are none."""
+        if self._member is None or self._rounds is None:
+            return False
+        if self._begun_rounds == self._rounds["number"]:
+            return True  # the connection stays as it is
+        self._waiting = session
+        self._begun_rounds += 1
+        gap = self._rounds["gap"]
+        gap_ns = 0 if gap is None else draw(self._jitter, gap)
+        self._member.barrier.arrive(self._member, self.reactor.now_ns() + gap_ns)
+        return True
+
+    def _begin_round(self) -> None:
+        assert self._member is not None, "or nothing wakes this"
+        assert self._rounds is not None, "or it would be no member"
+        self._member.take()
+        session, self._waiting = self._waiting, None
+        if session is not None:
+            jitter = self._rounds["jitter"]
+            next_ns = self._member.barrier.release_ns
+            next_ns += 0 if jitter is None else draw(self._jitter, jitter)
+            self.reactor.at(next_ns, session.begin_page, next_ns)
+
+    def ended(self, port: int) -> None:
+        """Forget a connection; the other flows of a round no longer wait for this one."""
+        if self._member is not None:
+            self._member.barrier.leave(self._member, self.reactor.now_ns())
+        super().ended(port)
 
     def new_connection(
         self, client: socket.socket, port: int, start_ns: int, number: int
@@ -47,7 +86,7 @@ class Session(Connection):
         self, flow: ExchangesFlow, client: socket.socket, port: int, start_ns: int, number: int
     ) -> None:
         super().__init__(flow, client, port, number)
-        self._parameters = flow.parameters
+        self._flow, self._parameters = flow, flow.parameters
         self._random = random.Random(f"{flow.spec['seed']}:{number}")
         self._requests, self._responses = Outgoing(client), Outgoing()
         self._request, self._response = Incoming(), Incoming(0, window_of(flow.spec))
@@ -77,7 +116,8 @@ class Session(Connection):
         if not self._has_begun:
             self._has_begun = True
             first_ns = self.flow.reactor.now_ns() if self._page_ns is None else self._page_ns
-            self._begin_page(first_ns)
+            if not self._flow.await_round(self):
+                self.begin_page(first_ns)
         self._requests.send()
         if self._response.remaining_bytes and self._response.read():
             self._end_object()
@@ -112,7 +152,8 @@ class Session(Connection):
             self._is_shut = True
             self.shut()
 
-    def _begin_page(self, time_ns: int) -> None:
+    def begin_page(self, time_ns: int) -> None:
+        """Request the first object of the next page."""
         if self.client is not None:
             self._page_ns, self._page_bytes = time_ns, 0
             self._objects = self._draw(self._parameters["objects"])
@@ -135,10 +176,10 @@ class Session(Connection):
         assert self._page_ns is not None, "the object belongs to a page"
         self._note(self._page_ns, now_ns, self._page_bytes)
         self._pages -= 1
-        if self._pages:
+        if self._pages and not self._flow.await_round(self):
             think = self._parameters["think"]
             next_ns = now_ns + (0 if think is None else draw(self._random, think))
-            self.flow.reactor.at(next_ns, self._begin_page, next_ns)
+            self.flow.reactor.at(next_ns, self.begin_page, next_ns)
 
     def _note(self, start_ns: int, end_ns: int, size_bytes: int) -> None:
         self.flow.services.transfer(start_ns, end_ns, size_bytes)

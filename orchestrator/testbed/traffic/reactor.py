@@ -96,6 +96,11 @@ class Reactor:
         self._listeners[listener.fileno()] = listener, call
         self._poll.register(listener, select.EPOLLIN)
 
+    def watch_descriptor(self, descriptor: int, call: Callable[[], None]) -> None:
+        """Call whenever that descriptor, which is no socket's, becomes readable."""
+        self._calls[descriptor] = lambda _events: call()
+        self._poll.register(descriptor, select.EPOLLIN | select.EPOLLET)
+
     def close(self, connection: socket.socket) -> None:
         """Close a watched socket."""
         del self._calls[connection.fileno()]

@@ -1,0 +1,145 @@
+"""Distributions by points of their cumulative distribution function, and uniform ones."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from orchestrator.compile.testbed_spec import bed_spec
+from orchestrator.errors import ScenarioError
+from orchestrator.kinds.distributions import Durations, Sizes
+from orchestrator.kinds.empirical import KNOWN, mean, tail
+from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol.links.random_quantities import draw
+from orchestrator.scenario import load
+
+SCENARIO = """\
+version: 1
+name: sizes
+duration: 10s
+topology:
+  kind: dumbbell
+  bottleneck: {rate: 100mbit, delay: 1ms, queue: {limit: 100p}}
+  groups:
+    - {name: a, hosts: 2, rtt: 4ms}
+flows:
+  - {name: web, group: a, traffic: {kind: transfers, TRAFFIC}}
+"""
+POINTS = ((1000.0, 0.25), (2000.0, 0.75), (10_000.0, 1.0))
+
+
+def planned(folder: Path, traffic: str) -> RunSpec:
+    file = folder / "sizes.yaml"
+    file.write_text(SCENARIO.replace("TRAFFIC", traffic))
+    (run,) = plan(load(file)).runs
+    return run
+
+
+def fault(folder: Path, traffic: str) -> str:
+    with pytest.raises(ScenarioError) as error:
+        planned(folder, traffic)
+    return str(error.value)
+
+
+def test_the_mean_and_the_tail_are_those_of_lines_between_points() -> None:
+    # A quarter is 1000, a half lies evenly up to 2000, and a quarter from there to 10000.
+    assert mean(POINTS) == 0.25 * 1000 + 0.5 * 1500 + 0.25 * 6000
+    assert [tail(POINTS, least) for least in (1000, 1500, 2000, 6000, 10_001)] == [
+        1.0, 0.5, 0.25, 0.125, 0.0,
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "mean_bytes"), [("websearch", 1.711e6), ("data-mining", 7.470e6), ("hadoop", 1.204e5)]
+)
+def test_known_distributions_have_their_published_means(name: str, mean_bytes: float) -> None:
+    assert mean(KNOWN[name]) == pytest.approx(mean_bytes, rel=1e-3)
+    shares = [share for _size, share in KNOWN[name]]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+
+
+def test_drawn_sizes_have_the_mean_and_the_quantiles_of_the_distribution() -> None:
+    sizes = Sizes.model_validate({"cdf": "websearch"})
+    generator = random.Random(1)
+    drawn = sorted(draw(generator, sizes.document(1)) for _ in range(100_000))
+    # The deviation is 3.9 MB, so the mean of so many is known to 0.025 MB with 95% confidence.
+    assert sum(drawn) / len(drawn) == pytest.approx(sizes.average(), abs=25_000)
+    assert drawn[50_000] == pytest.approx(73_077, rel=0.02)
+    assert drawn[0] >= 0
+    assert drawn[-1] <= 30_000_000
+    for least in (80_000, 1_000_000, 10_000_000):
+        share = sum(size >= least for size in drawn) / len(drawn)
+        assert sizes.chance_of(least) == pytest.approx(share, abs=0.005)
+
+
+def test_uniform_durations_lie_between_their_ends() -> None:
+    jitter = Durations.model_validate({"distribution": "uniform", "most": "10us"})
+    generator = random.Random(1)
+    drawn = [draw(generator, jitter.document(1e9)) for _ in range(1000)]
+    assert jitter.average() == pytest.approx(5e-6)
+    assert 0 <= min(drawn) < 100
+    assert 9_900 < max(drawn) <= 10_000
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1000 0.25\n2000 0.75\n10000 1\n", "# bytes percent\n1000, 25\n2000 75 # half\n\n10000 100"],
+)
+def test_a_file_has_shares_or_percent(tmp_path: Path, text: str) -> None:
+    (tmp_path / "sizes.txt").write_text(text)
+    run = planned(tmp_path, "size: {cdf: sizes.txt}, arrivals: 1/s")
+    (sizes,) = run.flows[0].traffic_parameters["sizes"]
+    assert sizes["points"] == [[1000.0, 0.25], [2000.0, 0.75], [10_000.0, 1.0]]
+    assert list(run.files) == ["sizes.txt"]
+    flow = bed_spec(run, 2**30)["flows"][0]
+    assert flow["parameters"]["sizes"][0]["distribution"] == "empirical"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("1000 0.5\n900 1\n", "sizes.txt:2: a CDF does not fall"),
+        ("1000 0.5\n2000 0.4\n", "sizes.txt:2: a CDF does not fall"),
+        ("1000 0.5\n2000 0.9\n", "the last share must be 1, or 100 in percent, not 0.9"),
+        ("1000 half\n", "sizes.txt:1: must be a number of bytes and a share"),
+        ("1000\n", "sizes.txt:1: must be a number"),
+        ("", "the last share must be 1"),
+        ("0 1\n", "the largest size must be a byte or more"),
+    ],
+)
+def test_a_file_that_is_no_distribution_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "sizes.txt").write_text(text)
+    assert words in fault(tmp_path, "size: {cdf: sizes.txt}, arrivals: 1/s")
+
+
+@pytest.mark.parametrize(
+    ("traffic", "words"),
+    [
+        ("size: {cdf: nowhere}, arrivals: 1/s", "known distributions: websearch, data-mining"),
+        ("size: {distribution: empirical}, arrivals: 1/s", "an empirical distribution has a `cdf`"),
+        ("size: {distribution: uniform}, arrivals: 1/s", "needs `most`, above `least`"),
+        ("size: {distribution: uniform, mean: 1kB, most: 2kB}, arrivals: 1/s", "follows"),
+        ("size: {distribution: pareto, shape: 2}, arrivals: 1/s", "is required"),
+        ("size: {mean: 1kB, least: 1B}, arrivals: 1/s", "only a uniform distribution has a least"),
+        ("size: 1kB, load: 50%, arrivals: 1/s", "transfers with a `load` arrive at random by it"),
+        ("size: 1kB, load: 50%, gap: 1s", "transfers with a `load` arrive at random by it"),
+        ("size: {distribution: pareto, mean: 1kB, shape: 2}, load: 50%", "give `most`"),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path: Path, traffic: str, words: str) -> None:
+    assert words in fault(tmp_path, traffic)
+
+
+def test_a_load_becomes_a_rate_of_transfers_on_the_link_layer(tmp_path: Path) -> None:
+    run = planned(tmp_path, "size: 14480B, load: 60%")
+    # Ten full segments of 1514 bytes, four without data of 66, and 8 bytes of options in the SYN.
+    wire_bytes = 10 * 1514 + 4 * 66 + 8
+    for flow in run.flows:
+        assert flow.traffic_parameters["arrivals_per_s"] == pytest.approx(
+            0.6 * 100e6 / 2 / (8 * wire_bytes)
+        )
+        assert flow.connections == "many"

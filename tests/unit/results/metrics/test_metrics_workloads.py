@@ -1,0 +1,67 @@
+"""Completion times by size, slowdowns, and rounds of incast."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from results import metrics
+from results.records.model import WHOLE
+from tests.support.metrics_flows import Data
+from tests.support.recordings import flow, queue, transfers
+
+RATE_BPS = 10_000_000
+WEB = [
+    (0, 3.0, 3.1, 50_000),
+    (0, 3.0, 3.3, 99_999),
+    (0, 4.0, 5.0, 100_000),
+    (0, 4.0, 6.0, 10_000_000),
+    (0, 5.0, 9.0, 10_000_001),
+    (0, 5.0, None, 50),
+    (0, 1.0, 1.1, 10),  # in the warm-up
+]
+
+
+def data(kind: str, rows: list[tuple[int, float, float | None, int]], number: int = 1) -> Data:
+    flows = [
+        replace(flow(f"f[{n}]", traffic=kind), base_rtt_s=0.1, path=("link:forward",))
+        for n in range(number)
+    ]
+    link = replace(queue("link"), rate_bps=RATE_BPS)
+    return Data(flows=flows, transfers=transfers(rows), queues=[link])
+
+
+def test_completion_times_are_told_by_size() -> None:
+    found = metrics.compute(data("transfers", WEB))[WHOLE].run
+    assert found["fct_mean_short_s"] == pytest.approx(0.2)
+    assert found["fct_mean_medium_s"] == pytest.approx(1.5)
+    assert found["fct_mean_long_s"] == pytest.approx(4.0)
+    assert found["fct_p99_short_s"] == pytest.approx(0.3)
+
+
+def test_a_slowdown_is_by_the_idle_path() -> None:
+    found = metrics.compute(data("transfers", WEB[:1]))[WHOLE].run
+    alone_s = 0.15 + 50_000 * 8 * 1514 / 1448 / RATE_BPS
+    assert found["slowdown_mean"] == pytest.approx(0.1 / alone_s)
+    assert found["slowdown_p99_short"] == found["slowdown_mean"]
+    assert found["slowdown_mean_long"] is None
+
+
+def test_a_round_lasts_from_its_first_request_to_its_last_answer() -> None:
+    rows = [
+        (0, 2.0, 2.4, 10), (1, 2.1, 2.5, 10),
+        (0, 3.0, 3.2, 10), (1, 3.0, 3.1, 10),
+        (0, 4.0, None, 5), (1, 4.0, 4.1, 10),
+        (0, 5.0, 5.1, 10),
+    ]  # fmt: skip
+    found = metrics.compute(data("incast", rows, 2))[WHOLE].run
+    assert found["rounds_completed"] == 2
+    assert found["round_time_mean_s"] == pytest.approx((0.5 + 0.2) / 2)
+    assert found["round_time_p99_s"] == pytest.approx(0.5)
+
+
+def test_other_traffic_has_no_rounds() -> None:
+    found = metrics.compute(data("transfers", WEB))[WHOLE].run
+    assert found["rounds_completed"] is None
+    assert found["round_time_mean_s"] is None
