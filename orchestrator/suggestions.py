@@ -97,7 +97,8 @@ KINDS: Mapping[str, Synonyms] = {
     "topology": _table(
         ("single simple bottleneck basic default line p2p pointtopoint star", "dumbbell"),
         ("chain multihop multibottleneck row", "parking-lot"),
-        ("graph own free", "custom"),
+        ("own free", "custom"),
+        ("graphml gml zoo topologyzoo backbone isp file", "graph"),
         ("wifi wireless 80211", "wlan"),
         ("leo geo sat", "satellite"),
     ),

@@ -14,10 +14,15 @@ from orchestrator.network import Network
 
 @dataclass(frozen=True)
 class RequestedQueue:
-    """A channel's requested queue; ``where`` is the path to its limit in the scenario."""
+    """A channel's requested queue; ``where`` is the path to its limit in the scenario.
+
+    A limit in BDP takes the RTTs of the flows that cross the channel. With ``of_any_flow`` it takes
+    those of all flows where none does.
+    """
 
     spec: QueueSpec
     where: Path
+    of_any_flow: bool = False
 
 
 @dataclass(frozen=True)

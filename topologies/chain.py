@@ -11,7 +11,6 @@ Most topologies are such a row::
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -22,7 +21,7 @@ from orchestrator.network import Group, Network
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.units import format_time
 from topologies.base import Layout
-from topologies.links import Access, Bottleneck, Links, Spread, SpreadBothWays
+from topologies.links import Access, Bottleneck, Links, Spread, delays_s, drawn
 
 
 class HostGroup(Strict):
@@ -115,8 +114,8 @@ class Chain:
         bottlenecks = tuple(stage.name for stage in self.stages)
         routers = tuple(self.routers)
         network = Network(hosts, routers, tuple(links.links), tuple(groups), bottlenecks)
-        drawn = any(self._draws(member.group) for member in self.members)
-        return Layout(network, links.queues, links.scenario_paths, drawn)
+        draws = any(self._draws(member.group) for member in self.members)
+        return Layout(network, links.queues, links.scenario_paths, draws)
 
     def _draws(self, group: HostGroup) -> bool:
         spreads = [group.rtt]
@@ -182,13 +181,13 @@ class Chain:
             hosts = tuple(f"{group.name}_{suffix}{i}" for i in range(len(ends)))
             for pair, (host, ((enter, leave), i)) in enumerate(zip(hosts, ends, strict=True)):
                 if group.rtt is not None:
-                    draw = _drawn(seed, "rtt", number, pair)
+                    draw = drawn(seed, "rtt", number, pair)
                     rest_ns = group.rtt.at_ns(i, group.hosts, draw) - self._core_ns(enter, leave)
                     delays = _share(rest_ns, side)
                 else:
                     assert access.delay is not None, "checked by problems()"
-                    draw = _drawn(seed, "delay", number, side * len(ends) + pair)
-                    delays = _both_ways(access.delay, i, group.hosts, draw)
+                    draw = drawn(seed, "delay", number, side * len(ends) + pair)
+                    delays = delays_s(access.delay, i, group.hosts, draw)
                 if side == 0:
                     links.add(host, host, self.routers[enter], access, place, delays)
                 else:
@@ -197,19 +196,8 @@ class Chain:
         return Group(group.name, names["src"], names["dst"])
 
 
-def _drawn(seed: int, what: str, group: int, number: int) -> float:
-    return random.Random(f"{seed}:{what}:{group}:{number}").random()
-
-
 def _share(rest_ns: int, side: int) -> tuple[float, float]:
     """Return forward and reverse delay of a source's link (side 0) or a sink's, in seconds."""
     share, left = divmod(rest_ns, 4)
     a, b = ((share + (place < left)) / NS_PER_S for place in (2 * side, 2 * side + 1))
     return a, b
-
-
-def _both_ways(delay: SpreadBothWays, i: int, hosts: int, draw: float) -> tuple[float, float]:
-    """Return forward and reverse delay of host i's link, in seconds."""
-    directions = (delay.forward, delay.reverse)
-    forward_s, reverse_s = (direction.at_ns(i, hosts, draw) / NS_PER_S for direction in directions)
-    return forward_s, reverse_s

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from typing import Annotated, Any, Generic, Self, TypeVar
 
 from pydantic import (
@@ -43,7 +44,7 @@ from orchestrator.protocol.links.frames import (
     LEAST_MTU_BYTES,
     MOST_MTU_BYTES,
 )
-from orchestrator.protocol.units import nanoseconds
+from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.units import Limit, parse_limit
 from topologies.base import RequestedQueue
 
@@ -138,6 +139,18 @@ class Spread(Strict):
 
 class SpreadBothWays(Directional[Spread]):
     """The times of each direction."""
+
+
+def drawn(seed: int, what: str, group: int, number: int) -> float:
+    """Return the draw, from 0 to below 1, for a time of a group's pair or link of that number."""
+    return random.Random(f"{seed}:{what}:{group}:{number}").random()
+
+
+def delays_s(delay: SpreadBothWays, i: int, hosts: int, draw: float) -> tuple[float, float]:
+    """Return forward and reverse delay of host i's link, in seconds."""
+    directions = (delay.forward, delay.reverse)
+    forward_s, reverse_s = (direction.at_ns(i, hosts, draw) / NS_PER_S for direction in directions)
+    return forward_s, reverse_s
 
 
 class PolicerSpec(Strict):

@@ -238,34 +238,57 @@ def _loss(state: ChannelState) -> Settings:
     return () if loss is None else netem.loss_settings(loss.impairment())
 
 
-def _route_steps(run: RunSpec) -> Iterator[RouteStep]:
-    """Yield the steps that change routes.
+def pair_rules(run: RunSpec) -> list[RuleSpec]:
+    """Return the rules for pairs of hosts as the run begins, along the paths of their flows."""
+    hops_of = _HopsOfRoutes(run)
+    return [
+        _rule(switch, pair, link)
+        for pair, route in _first_routes(run).items()
+        for switch, link in hops_of(route).items()
+    ]
 
-    A rule for two hosts has priority over the rule for the receiver; null removes it.
-    """
-    nodes = {link.name: (link.a, link.b) for link in run.network.links}
-    switches = set(run.network.switches)
-    first: dict[Pair, dict[str, str]] = {}
-    ruled: dict[Pair, dict[str, str]] = {}
 
-    def hops(route: Iterable[str]) -> dict[str, str]:
-        """Return the link by which packets leave each switch."""
+def _first_routes(run: RunSpec) -> dict[Pair, tuple[str, ...]]:
+    """Return the channels between each two hosts of a flow as the run begins."""
+    routes: dict[Pair, tuple[str, ...]] = {}
+    for flow in run.flows:
+        routes[flow.source, flow.sink] = flow.path
+        routes[flow.sink, flow.source] = flow.ack_path
+    return routes
+
+
+class _HopsOfRoutes:
+    """Returns, of a route, the link by which packets leave each switch."""
+
+    def __init__(self, run: RunSpec) -> None:
+        self._nodes = {link.name: (link.a, link.b) for link in run.network.links}
+        self._switches = set(run.network.switches)
+
+    def __call__(self, route: Iterable[str]) -> dict[str, str]:
         steps = {}
         for channel in route:
             link, _, direction = channel.rpartition(":")
-            node = nodes[link][direction != "forward"]
-            if node in switches:
+            node = self._nodes[link][direction != "forward"]
+            if node in self._switches:
                 steps[node] = link
         return steps
 
-    for flow in run.flows:
-        first[flow.source, flow.sink] = hops(flow.path)
-        first[flow.sink, flow.source] = hops(flow.ack_path)
+
+def _route_steps(run: RunSpec) -> Iterator[RouteStep]:
+    """Yield the steps that change routes.
+
+    A rule for two hosts has priority over the rule for the receiver; null removes it. With ECMP
+    each pair has rules from the start on.
+    """
+    hops_of = _HopsOfRoutes(run)
+    first = {pair: hops_of(route) for pair, route in _first_routes(run).items()}
+    by_pairs = run.network.ecmp_seed is not None
+    ruled: dict[Pair, dict[str, str]] = dict(first) if by_pairs else {}
     for number, event in enumerate(run.events):
         rules: list[RuleSpec] = []
         for pair, route in event.routes.items():
-            links = hops(route)
-            links = {} if links == first[pair] else links
+            links = hops_of(route)
+            links = {} if links == first[pair] and not by_pairs else links
             old = ruled.get(pair, {})
             rules += [_rule(switch, pair, link) for switch, link in links.items()
                       if old.get(switch) != link]  # fmt: skip

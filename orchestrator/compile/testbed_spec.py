@@ -12,7 +12,7 @@ from orchestrator.compile.link import chosen_settings, link_document
 from orchestrator.compile.netem import netem_document
 from orchestrator.compile.policer import policer_document
 from orchestrator.compile.probes import probes, queue_packets
-from orchestrator.compile.schedule import planned_steps, traces
+from orchestrator.compile.schedule import pair_rules, planned_steps, traces
 from orchestrator.compile.seeds import traffic_seed
 from orchestrator.kinds.tcp import KERNELS_OWN, RTAX_MTU
 from orchestrator.network import Channel, Network
@@ -102,6 +102,8 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
         "global_sysctls": _global_sysctls(memory_bytes, run),
         "probes": probes(run),
     }
+    if network.ecmp_seed is not None:
+        document["pair_rules"] = pair_rules(run)
     if run.sample_counters_s is not None:
         document["sample"]["counters_ns"] = nanoseconds(run.sample_counters_s)
     if run.capture is not None:

@@ -24,7 +24,7 @@ HOSTS_OF_A_LAB = "lab"
 """The key of a scenario that says how the hosts of a lab are reached."""
 HASHED = {
     "module": "sources", "trace": "sha256", "patch": "sha256", "files": "files_sha256",
-    "cdf": "sha256",
+    "cdf": "sha256", "file": "sha256",
 }  # fmt: skip
 """Keys of a scenario that name a file or a folder, and the key beside each with its SHA-256."""
 _FOLDERS = ("module", "files")

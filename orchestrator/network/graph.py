@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -76,7 +77,8 @@ class Network:
     A ``live`` network is a real one, whose rates, delays and losses are unknown.
 
     Packets follow the path of least delay, then of fewest hops. Of equal paths, each node takes the
-    first link. So every switch can decide the next hop by itself.
+    first link. So every switch can decide the next hop by itself. With an ``ecmp_seed``, each node
+    takes one of the equal paths by a hash of the two ends.
     """
 
     hosts: tuple[str, ...]
@@ -85,7 +87,9 @@ class Network:
     groups: tuple[Group, ...]
     bottlenecks: tuple[str, ...]
     live: bool = False
+    ecmp_seed: int | None = None
     _leaves: set[str] = field(init=False, repr=False, compare=False, default_factory=set)
+    _numbers: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
     _edges: dict[str, list[_Edge]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
@@ -98,6 +102,9 @@ class Network:
 
     def __post_init__(self) -> None:
         self._leaves.update(self.hosts)
+        self._numbers.update(
+            {name: number for number, name in enumerate((*self.hosts, *self.switches))}
+        )
         for number, link in enumerate(self.links):
             there, back = link.hops
             for node, edge in ((link.a, (number, link.b, there)), (link.b, (number, link.a, back))):
@@ -121,27 +128,49 @@ class Network:
         path: list[Hop] = []
         node = source
         while node != sink:
-            hop = self.next_hop(node, sink)
+            hop = self._chosen_hop(node, source, sink)
             path.append(hop)
             node = hop.link.b if hop.direction == "forward" else hop.link.a
         return tuple(path)
 
     def next_hop(self, node: str, sink: str) -> Hop:
-        """Return the hop by which a packet for ``sink`` leaves ``node``.
+        """Return the hop by which a packet for ``sink`` leaves ``node``: the first of equal ones.
 
         Raises:
             LookupError: no path joins the two.
         """
+        return self._best_hops(node, sink)[0]
+
+    def _best_hops(self, node: str, sink: str) -> list[Hop]:
+        """Return the hops from a node on paths of the least cost, in the order of the links."""
         costs = self._costs(sink)
-        best = min(
-            ((_beyond(hop, costs[other]), number, hop)
-             for number, other, hop in self._leaving(node, sink) if other in costs),
-            key=lambda option: option[:2],
-            default=None,
-        )  # fmt: skip
-        if best is None:
+        options = [
+            (_beyond(hop, costs[other]), number, hop)
+            for number, other, hop in self._leaving(node, sink)
+            if other in costs
+        ]
+        if not options:
             raise LookupError(f"no path from {node} to {sink}")
-        return best[2]
+        least = min(cost for cost, _number, _hop in options)
+        equal = [(number, hop) for cost, number, hop in options if cost == least]
+        return [hop for _number, hop in sorted(equal, key=lambda option: option[0])]
+
+    def _chosen_hop(self, node: str, source: str, sink: str) -> Hop:
+        """Return the hop by which packets between two ends leave a node.
+
+        ECMP takes the equal hop whose number is a hash modulo their number. The hash is the first
+        eight bytes, big-endian, of sha256("<seed>:ecmp:<source>:<sink>:<node>") with the numbers of
+        the nodes, so names do not change it.
+        """
+        if self.ecmp_seed is None:
+            return self.next_hop(node, sink)
+        hops = self._best_hops(node, sink)
+        if len(hops) == 1:
+            return hops[0]
+        numbers = (self._numbers[each] for each in (source, sink, node))
+        text = ":".join(map(str, (self.ecmp_seed, "ecmp", *numbers)))
+        drawn = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
+        return hops[drawn % len(hops)]
 
     def _leaving(self, node: str, sink: str) -> Iterator[_Edge]:
         """Yield the edges from a node that may lead to ``sink``; other hosts forward nothing."""

@@ -28,6 +28,8 @@ MOST_WINDOW_BYTES = 2**30
 LARGE_GUEST_BYTES = 4 * 2**30
 
 Advice = tuple[Path, str]
+_WHOLE: Path = ("topology",)
+"""The path to the values of links that the scenario does not write one by one."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +69,7 @@ class AdviceInput:
 
     def place(self, link: str) -> Path:
         """Return the path to a link's values in the scenario."""
-        return self.scenario_paths.get(link, ("topology",))
+        return self.scenario_paths.get(link, _WHOLE)
 
 
 def advise(planned: AdviceInput) -> Iterator[Advice]:
@@ -188,6 +190,8 @@ def _unused(planned: AdviceInput) -> Iterator[Advice]:
         for pair, path in event.routes.items():
             crossed |= set(path) if pair in pairs else set()
     for link in network.links:
+        if planned.place(link.name) == _WHOLE:
+            continue  # a link of a graph file, which has the links that there are
         if not {f"{link.name}:forward", f"{link.name}:reverse"} & crossed and not (
             idle_hosts & {link.a, link.b}
         ):

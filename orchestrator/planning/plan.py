@@ -213,7 +213,7 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     network = _with_queues(variant, layout.network, layout.queues, rtts_ns)
 
     def size(name: str, spec: QueueSpec, channel: Channel) -> Queue:
-        return sized_queue(spec, channel, rtts_ns.get(name))
+        return sized_queue(spec, channel, _rtts_ns(rtts_ns, name, layout.queues[name]))
 
     requested = {name: requested_queue.spec for name, requested_queue in layout.queues.items()}
     events, event_faults = plan_events(
@@ -253,7 +253,8 @@ def _with_queues(
             channel, requested_queue = hop.channel, queues.get(hop.name)
             if requested_queue is not None and channel.rate_bps is not None:
                 try:
-                    queue = sized_queue(requested_queue.spec, channel, rtts_ns.get(hop.name))
+                    of_flows_ns = _rtts_ns(rtts_ns, hop.name, requested_queue)
+                    queue = sized_queue(requested_queue.spec, channel, of_flows_ns)
                     channel = replace(channel, queue=queue)
                 except QueueFault as error:
                     where = (*requested_queue.where[:-1], error.key)
@@ -265,6 +266,15 @@ def _with_queues(
     if faults:
         raise ScenarioError(faults)
     return replace(network, links=tuple(links))
+
+
+def _rtts_ns(
+    by_channel: Mapping[str, set[int]], name: str, queue: RequestedQueue
+) -> set[int] | None:
+    """Return the RTTs of which a channel's queue takes a limit in BDP; None when there are none."""
+    if name in by_channel or not queue.of_any_flow:
+        return by_channel.get(name)
+    return set().union(*by_channel.values())
 
 
 def _run(

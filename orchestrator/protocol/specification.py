@@ -347,6 +347,8 @@ class TestbedSpec(_RunSpec):
     links: list[LinkSpec]
     forwarding: dict[str, dict[str, str]]
     """{switch: {destination host: link by which its packets leave}}."""
+    pair_rules: NotRequired[list[RuleSpec]]
+    """Rules for pairs of hosts from the start on, where equal paths are chosen by pairs (ECMP)."""
     route_metrics: dict[str, dict[str, int]]
     """{host: {RTAX_* as decimal digits: value}} of all routes of a host."""
     global_sysctls: dict[str, str | int]

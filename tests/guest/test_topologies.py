@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,61 @@ def test_flows_take_the_shorter_way_round_a_ring_and_another_back(run: Run) -> N
     assert used["r5-r1:reverse"] > 0.97
     assert 0.01 < used["r1-r2:reverse"] < 0.05
     assert (used["r1-r2:forward"], used["r3-r4:forward"]) == (0.0, 0.0)
+
+
+FABRIC = """\
+version: 1
+name: fabric
+duration: 4s
+warmup: 1s
+topology:
+  kind: graph
+  file: fabric.json
+  rate: 20mbit
+  delay: {attribute: delay, unit: ms}
+  queue: {limit: 60p}
+  routing: ecmp
+  access: {rate: 50mbit, delay: 5ms}
+  groups: [{name: g, from: left, to: right, hosts: 6}]
+flows: [{name: f, group: g}]
+events: [{at: 2s, link: left-a, delay: 3ms}]
+"""
+EQUAL = [("left", "a"), ("left", "b"), ("a", "right"), ("b", "right")]
+
+
+def test_ecmp_spreads_flows_over_the_links_that_the_plan_says(run: Run, tmp_path: Path) -> None:
+    nodes = [{"id": name} for name in ("left", "a", "b", "right")]
+    edges = [{"source": a, "target": b, "delay": 2} for a, b in EQUAL]
+    (tmp_path / "fabric.json").write_text(json.dumps({"nodes": nodes, "edges": edges}))
+    file = tmp_path / "fabric.yaml"
+    file.write_text(FABRIC)
+    document = run(scenario=file)
+    require_faithful(document)
+    (planned,) = plan(load(file)).runs
+    received = {flow["name"]: flow["throughput_bps"] for flow in document["flows"]}
+    used = utilisation(document)
+    for channel in ("left-a:forward", "left-b:forward", "b-right:forward"):
+        crossing = [flow.name for flow in planned.flows if channel in flow.path]
+        assert crossing
+        total = sum(received[name] for name in crossing)
+        assert used[channel] * 20e6 == pytest.approx(total, rel=0.06), channel
+    assert any(flow.path[1] != flow.ack_path[2].replace("reverse", "forward")
+               for flow in planned.flows)  # fmt: skip
+    for flow, asked in zip(document["flows"], planned.flows, strict=True):
+        assert flow["base_rtt_measured_s"] == pytest.approx(asked.base_rtt_s, abs=20e-6)
+
+
+def test_a_backbone_from_graphml_routes_around_a_link_that_fails(run: Run) -> None:
+    document = run(
+        "duration=6s", "warmup=0s", "measure=[{name: around, from: 3s, to: 6s}]",
+        "events=[{at: 2s, link: Frankfurt-Munich, state: down}, {at: 2500ms, reroute: {}}]",
+        scenario=TUTORIAL / "19-backbone.yaml",
+    )  # fmt: skip
+    require_faithful(document)
+    flows = document["windows"]["around"]["flows"]
+    goodputs_bps = [flow["goodput_bps"] for flow in flows]
+    assert len(goodputs_bps) == 10
+    assert min(goodputs_bps) > 1e6, goodputs_bps
 
 
 NAMES = """\

@@ -139,7 +139,7 @@ ROOT_PACKAGES = {"network"}
 
 MOST_ROOT_MODULES = 8
 
-HEAVY = {"IPython", "matplotlib", "pyarrow", "rich", "scipy", "weasyprint"}
+HEAVY = {"IPython", "matplotlib", "networkx", "pyarrow", "rich", "scipy", "weasyprint"}
 """Libraries that a function may import, because most calls of the program need them not."""
 
 HEAVY_MODULES = {

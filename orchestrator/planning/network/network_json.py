@@ -29,7 +29,10 @@ from topologies import TOPOLOGIES
 
 T = TypeVar("T")
 
-_ADDED: Mapping[Any, Mapping[str, Any]] = {Statistic: {"signed": False}}
+_ADDED: Mapping[Any, Mapping[str, Any]] = {
+    Statistic: {"signed": False},
+    Network: {"ecmp_seed": None},
+}
 """Fields that networks of earlier runs lack, with their defaults."""
 
 

@@ -22,7 +22,7 @@ from orchestrator.testbed.network.switch import openflow, ovs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
     from typing import Any
 
@@ -272,17 +272,19 @@ class Bed:
         route.close()
         tool.close()
         self.openvswitch = ovs.start_bridges(self.net.switches, self._flow_tables())
-        self._connect_to_changing_switches()
-
-    def _connect_to_changing_switches(self) -> None:
-        """Connect to the switches whose rules planned steps will change."""
+        first_rules = self.spec.get("pair_rules", [])
+        self._connect_to(rule["switch"] for rule in first_rules)
+        self.set_rules(first_rules)
         for step in self.spec["planned_steps"]:
             if step["do"] == "route":
-                for rule in step["rules"]:
-                    name = rule["switch"]
-                    if name not in self._rule_connections:
-                        path = ovs.control_socket(self.nodes[name].name)
-                        self._rule_connections[name] = openflow.Connection(path)
+                self._connect_to(rule["switch"] for rule in step["rules"])
+
+    def _connect_to(self, switches: Iterable[str]) -> None:
+        """Connect to switches whose rules for pairs of hosts are set."""
+        for name in switches:
+            if name not in self._rule_connections:
+                path = ovs.control_socket(self.nodes[name].name)
+                self._rule_connections[name] = openflow.Connection(path)
 
     def _flow_tables(self) -> dict[str, list[tuple[str, int]]]:
         """Return {bridge: [(destination MAC, port)]}, with the port of each destination's link."""

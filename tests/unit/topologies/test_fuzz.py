@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import shutil
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,8 @@ def test_any_topology_gives_a_plan_or_a_scenario_error(tmp_path: Path, file: Pat
     draw_from = random.Random(file.stem)
     broken, again = tmp_path / "x.yaml", tmp_path / "again.yaml"
     text = file.read_text()
+    for graph in TUTORIAL.glob("*.graphml"):
+        shutil.copy(graph, tmp_path)
     planned = 0
     for _ in range(60):
         broken.write_bytes(mutilated(draw_from, text).encode())
