@@ -103,7 +103,7 @@ class Chain:
         number of ``random.Random("<seed>:delay:<group>:<host>")``, where the sources come before
         the sinks. All numbers count from 0. A draw does not depend on other draws or on names.
         """
-        links = Links()
+        links = Links(seed)
         for left, stage in enumerate(self.stages):
             where = ("topology", *stage.where)
             links.add_bottleneck(
@@ -115,7 +115,7 @@ class Chain:
         routers = tuple(self.routers)
         network = Network(hosts, routers, tuple(links.links), tuple(groups), bottlenecks)
         draws = any(self._draws(member.group) for member in self.members)
-        return Layout(network, links.queues, links.scenario_paths, draws)
+        return Layout(network, links.queues, links.scenario_paths, draws or links.drawn)
 
     def _draws(self, group: HostGroup) -> bool:
         spreads = [group.rtt]
@@ -152,6 +152,10 @@ class Chain:
                 yield path, "`delay` is missing: give it, or give the group an `rtt`"
                 return
         if group.rtt is not None:
+            if any(stage.spec.delay.follows_trace for stage in self.stages):
+                text = "an RTT is not possible over a delay that follows a trace: give delays"
+                yield ("rtt",), text
+                return
             most_ns = max(self._core_ns(*span) for span in member.spans)
             least_ns = group.rtt.at_ns(0, group.hosts, 0.0)
             if least_ns < most_ns:
@@ -164,9 +168,7 @@ class Chain:
     def _core_ns(self, enter: int, leave: int) -> int:
         """Return the round-trip time between two routers, in ns."""
         crossed = self.stages[min(enter, leave) : max(enter, leave)]
-        return sum(
-            nanoseconds(d) for s in crossed for d in (s.spec.delay.forward, s.spec.delay.reverse)
-        )
+        return sum(nanoseconds(d) for s in crossed for d in s.spec.delay.constant_s)
 
     def _attach(self, links: Links, number: int, seed: int) -> Group:
         """Add the access links of one group: those of the sources, then those of the sinks."""

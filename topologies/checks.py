@@ -29,10 +29,15 @@ def check(
             channel = link.channel(direction)
             for key, message in _faults(channel):
                 yield (*where, key, direction), message
-            for key, model in (("loss", channel.loss), ("jitter", channel.jitter)):
-                if model is not None and model.states_per_s:
+            loss, jitter, delay = channel.loss, channel.jitter, channel.delay_trace
+            for key, per_s in (
+                ("loss", 0.0 if loss is None else loss.states_per_s),
+                ("jitter", 0.0 if jitter is None else jitter.states_per_s),
+                ("delay", 0.0 if delay is None else delay.per_s),
+            ):
+                if per_s:
                     place = (*where, key, direction)
-                    states[place] = states.get(place, 0.0) + model.states_per_s * duration_s
+                    states[place] = states.get(place, 0.0) + per_s * duration_s
     if sum(states.values()) > MAX_STATES:
         worst = max(states, key=lambda place: states[place])
         yield (
@@ -44,15 +49,15 @@ def check(
 
 
 def _faults(channel: Channel) -> Iterator[tuple[str, str]]:
-    jitter, delay_ns = channel.jitter, nanoseconds(channel.delay_s)
+    jitter, delay_ns = channel.jitter, nanoseconds(channel.least_delay_s)
     if jitter is not None:
         below_ns = jitter.reach_ns[0]
         if below_ns > delay_ns:
             yield (
                 "jitter",
                 f"reaches {format_time(below_ns / NS_PER_S)} below the delay of "
-                f"{format_time(channel.delay_s)}: a packet cannot arrive before it is sent, so the "
-                "delay must be at least that",
+                f"{format_time(channel.least_delay_s)}: a packet cannot arrive before it is sent, "
+                "so the delay must be at least that",
             )
         loss = channel.loss
         if jitter.states_per_s and loss is not None and loss.netem_resets:
@@ -61,6 +66,13 @@ def _faults(channel: Channel) -> Iterator[tuple[str, str]]:
                 f"a `correlation` is not supported with {loss.kind} loss: netem resets the loss "
                 "to the good state whenever the delay changes",
             )
+    loss = channel.loss
+    if channel.delay_trace is not None and loss is not None and loss.netem_resets:
+        yield (
+            "delay",
+            f"a trace is not supported with {loss.kind} loss: netem resets the loss to the good "
+            "state whenever the delay changes",
+        )
     if channel.trace is not None and channel.mtu_bytes > DEFAULT_MTU_BYTES:
         yield (
             "capacity",

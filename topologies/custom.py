@@ -15,7 +15,8 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from orchestrator.kinds.fields import MAX_PAIRS, DelayBothWays, Path, Slug, Strict, located
+from orchestrator.kinds.fields import MAX_PAIRS, Path, Slug, Strict, located
+from orchestrator.kinds.step_traces import LinkDelayBothWays
 from orchestrator.network import Group, Network
 from orchestrator.suggestions import suggest
 from orchestrator.units import shown
@@ -25,7 +26,7 @@ from topologies.links import Links, Plain
 Problem = tuple[Path, str]
 
 
-class CustomLink(Plain[DelayBothWays]):
+class CustomLink(Plain[LinkDelayBothWays]):
     """A link between two nodes; with a queue it is a bottleneck."""
 
     name: Slug | None = Field(
@@ -74,19 +75,19 @@ class Custom(Topology):
             raise located(problems)
         return self
 
-    def layout(self, _seed: int) -> Layout:
+    def layout(self, seed: int) -> Layout:
         """Return the network as written."""
-        links = Links()
+        links = Links(seed)
         for number, link in enumerate(self.links):
             a, b = link.between
-            delays_s = (link.delay.forward, link.delay.reverse)
-            links.add(link.called, a, b, link, ("topology", "links", number), delays_s)
+            where = ("topology", "links", number)
+            links.add(link.called, a, b, link, where, links.delays(link.delay))
         bottlenecks = tuple(link.called for link in self.links if link.queue is not None)
         groups = tuple(group.group() for group in self.groups)
         network = Network(
             tuple(self.hosts), tuple(self.routers), tuple(links.links), groups, bottlenecks
         )
-        return Layout(network, links.queues, links.scenario_paths)
+        return Layout(network, links.queues, links.scenario_paths, links.drawn)
 
     def _nodes(self) -> Iterator[Problem]:
         seen: set[str] = set()

@@ -24,7 +24,6 @@ from pydantic import (
 
 from orchestrator.kinds.fields import (
     MAX_PAIRS,
-    DelayBothWays,
     Path,
     RateBothWays,
     Slug,
@@ -35,6 +34,7 @@ from orchestrator.kinds.graph_file import MAX_BYTES, GraphEdge, GraphFile, read_
 from orchestrator.kinds.losses import LossBothWays
 from orchestrator.kinds.named_files import checked_sha256, named, named_file
 from orchestrator.kinds.queues import QueueBothWays
+from orchestrator.kinds.step_traces import LinkDelayBothWays
 from orchestrator.network import Group, Network
 from orchestrator.suggestions import suggest
 from orchestrator.units import shown
@@ -57,7 +57,7 @@ class GraphLink(Strict):
 
     name: str = Field(description="name of the link, such as paris-rome")
     rate: RateBothWays | None = Field(default=None, description="bit/s, such as 10mbit")
-    delay: DelayBothWays | None = Field(default=None, description="one-way delay, such as 10ms")
+    delay: LinkDelayBothWays | None = Field(default=None, description="one-way delay, such as 10ms")
     queue: QueueBothWays | None = Field(default=None, description="queue in front of the link")
     loss: LossBothWays | None = Field(
         default=None, description="loss model; losses happen after the queue"
@@ -174,7 +174,7 @@ class Graph(Topology):
 
         Drawn delays of access links are as in ``Chain.layout``.
         """
-        links = Links()
+        links = Links(seed)
         differing = {link.name: number for number, link in enumerate(self.links)}
         for link, spec in zip(self._links, self._specs, strict=True):
             number = differing.get(link.name)
@@ -199,7 +199,7 @@ class Graph(Topology):
             if access.delay is not None
             for spread in (access.delay.forward, access.delay.reverse)
         )
-        draws = ecmp or any(spread.drawn for spread in spreads)
+        draws = ecmp or links.drawn or any(spread.drawn for spread in spreads)
         return Layout(network, {**links.queues, **queues}, links.scenario_paths, draws)
 
     def _resolved(self, graph: GraphFile, problems: list[Problem]) -> Iterator[Bottleneck]:
@@ -223,7 +223,7 @@ class Graph(Topology):
                 key = "delay"
                 if delay is None:
                     delays = (delay_s(link.forward), delay_s(link.reverse))
-                    delay = DelayBothWays.model_construct(forward=delays[0], reverse=delays[1])
+                    delay = LinkDelayBothWays.model_construct(forward=delays[0], reverse=delays[1])
             except ValueError as error:
                 text = f"link {shown(link.name)} of {named(self.file)}: {error}"
                 if all(path != (key,) for path, _text in problems):

@@ -20,7 +20,6 @@ from pydantic_core import CoreSchema
 from orchestrator.kinds.capacity import Capacity, CapacityBothWays
 from orchestrator.kinds.fields import (
     Delay,
-    DelayBothWays,
     Directional,
     Path,
     Rate,
@@ -33,11 +32,12 @@ from orchestrator.kinds.impairments import (
     JitterBothWays,
     ReorderingBothWays,
 )
-from orchestrator.kinds.losses import LossBothWays
+from orchestrator.kinds.losses import LossBothWays, LossSpec
 from orchestrator.kinds.losses.independent import Independent
 from orchestrator.kinds.queues import QueueBothWays
 from orchestrator.kinds.queues.droptail import DropTail
-from orchestrator.network import Channel, DirectionName, Link, Policer, Trace
+from orchestrator.kinds.step_traces import DelayTrace, LinkDelayBothWays
+from orchestrator.network import Channel, DirectionName, Link, Policer, Steps, Trace
 from orchestrator.protocol.links.frames import (
     DEFAULT_MTU_BYTES,
     ETHERNET_BYTES,
@@ -259,7 +259,7 @@ class QueuedLink(Impaired[D], Generic[D]):
         return _instead_of_a_rate(capacity, info)
 
 
-class Bottleneck(QueuedLink[DelayBothWays]):
+class Bottleneck(QueuedLink[LinkDelayBothWays]):
     """A bottleneck: a link with a delay, a rate or a capacity, and a queue in each direction."""
 
 
@@ -305,9 +305,16 @@ class Access(Plain[SpreadBothWays | None]):
 
 
 class Links:
-    """Collects the links of a topology, and the queues of their channels."""
+    """Collects the links of a topology, and the queues of their channels.
 
-    def __init__(self) -> None:
+    Offsets of traces are drawn from ``seed``: the first number of Python's
+    ``random.Random("<seed>:<delay or loss> offset:<link>:<direction>")``, where both numbers count
+    from 0. ``drawn`` tells whether there are such offsets.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
+        self.drawn = False
         self.links: list[Link] = []
         self.queues: dict[str, RequestedQueue] = {}
         self.scenario_paths: dict[str, Path] = {}
@@ -319,19 +326,24 @@ class Links:
         b: str,
         spec: Bottleneck | Plain[Any],
         where: Path,
-        delay_s: tuple[float, float],
+        delay_s: tuple[float | Steps, float | Steps],
     ) -> None:
         """Add the link from ``a`` to ``b``.
 
         ``where`` is the path to its values in the scenario; ``delay_s`` is (forward, reverse).
         """
         channels: dict[str, Channel] = {}
-        for direction, one_way_s in zip(DIRECTIONS, delay_s, strict=True):
+        for number, (direction, one_way) in enumerate(zip(DIRECTIONS, delay_s, strict=True)):
             rate_bps, trace = _carries(spec, direction)
+            loss: LossSpec = getattr(spec.loss, direction)
+            self.drawn |= loss.is_drawn
+            delay_trace = one_way if isinstance(one_way, Steps) else None
             channels[direction] = Channel(
-                delay_s=one_way_s,
+                delay_s=one_way.first if isinstance(one_way, Steps) else one_way,
+                delay_trace=delay_trace,
+                delay_changes=delay_trace is not None,
                 rate_bps=rate_bps,
-                loss=getattr(spec.loss, direction),
+                loss=loss.resolved(self._draw("loss", number)),
                 is_bottleneck=rate_bps is not None and spec.queue is not None,
                 policer=_policer(getattr(spec.policer, direction, None)),
                 trace=trace,
@@ -354,7 +366,22 @@ class Links:
 
     def add_bottleneck(self, name: str, a: str, b: str, spec: Bottleneck, where: Path) -> None:
         """Add a link between switches with its own delay."""
-        self.add(name, a, b, spec, where, (spec.delay.forward, spec.delay.reverse))
+        self.add(name, a, b, spec, where, self.delays(spec.delay))
+
+    def delays(self, delay: LinkDelayBothWays) -> tuple[float | Steps, float | Steps]:
+        """Return forward and reverse delay of the link that is added next: seconds, or steps."""
+        forward, reverse = delay.forward, delay.reverse
+        return self._delay(forward, 0), self._delay(reverse, 1)
+
+    def _delay(self, delay: float | DelayTrace, direction: int) -> float | Steps:
+        if isinstance(delay, float):
+            return delay
+        self.drawn |= delay.is_drawn
+        return delay.steps(self._draw("delay", direction))
+
+    def _draw(self, what: str, direction: int) -> float:
+        text = f"{self._seed}:{what} offset:{len(self.links)}:{direction}"
+        return random.Random(text).random()
 
 
 def _carries(spec: QueuedLink[Any] | Plain[Any], direction: str) -> tuple[int | None, Trace | None]:

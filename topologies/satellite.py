@@ -18,7 +18,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from orchestrator.kinds.fields import DelayBothWays
+from orchestrator.kinds.step_traces import LinkDelayBothWays
 from topologies.chain import Chain, HostGroup, PlacedGroup, RouterLink
 from topologies.links import Access, Bottleneck, QueuedLink
 from topologies.rows import RowTopology
@@ -26,20 +26,20 @@ from topologies.rows import RowTopology
 ONE_WAY = {"geo": "275ms", "meo": "110ms"}
 
 
-class SatelliteLink(QueuedLink[DelayBothWays | None]):
+class SatelliteLink(QueuedLink[LinkDelayBothWays | None]):
     """The way from one ground station over the satellite to the other."""
 
     orbit: Literal["geo", "meo"] = Field(
         default="geo", description="geo is 275ms one way, meo 110ms"
     )
-    delay: DelayBothWays | None = Field(
+    delay: LinkDelayBothWays | None = Field(
         default=None,
         description="one-way delay from station to station; that of the orbit when not given",
     )
 
     def bottleneck(self) -> Bottleneck:
         """Return the link with its delay."""
-        delay = self.delay or DelayBothWays.model_validate(ONE_WAY[self.orbit])
+        delay = self.delay or LinkDelayBothWays.model_validate(ONE_WAY[self.orbit])
         values = {name: getattr(self, name) for name in Bottleneck.model_fields}
         return Bottleneck.model_construct(**{**values, "delay": delay})
 

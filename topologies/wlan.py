@@ -35,6 +35,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from orchestrator.kinds.fields import DelayBothWays, Rate, RateBothWays, Strict, Time
 from orchestrator.kinds.losses import LossSpec
 from orchestrator.kinds.queues import QueueBothWays
+from orchestrator.kinds.step_traces import LinkDelayBothWays
 from orchestrator.protocol.links.frames import FRAME_BYTES
 from orchestrator.protocol.links.netem import IndependentLoss
 from orchestrator.units import format_rate
@@ -258,7 +259,9 @@ class Wlan(RowTopology):
         link = self.wireless
         rate_bps = link.state(0.0)[0] if link.coherence else link.blended[0]
         rate = RateBothWays.model_validate(format_rate(rate_bps))
-        spec = Bottleneck(rate=rate, delay=link.delay, queue=link.queue)
+        forward, reverse = link.delay.forward, link.delay.reverse
+        delay = LinkDelayBothWays.model_construct(forward=forward, reverse=reverse)
+        spec = Bottleneck(rate=rate, delay=delay, queue=link.queue)
         members = [PlacedGroup(_beside_the_air(group), ((0, 1),)) for group in self.groups]
         return Chain(
             ("cell", "ap"), (RouterLink("wireless", spec, ("wireless",)),), members, self.access

@@ -91,6 +91,7 @@ def _channel_steps(run: RunSpec) -> Iterator[PlannedStep]:
             yield from _netem_steps(run, name, states, drawn)
         else:
             yield from _delay_steps(name, states)
+        yield from _delay_trace_steps(run, name, channel)
         if channel.rate_model is not None:
             rates = channel.rate_model.rates(rate_seed(run.seed, number), run.duration_s)
             last = channel.rate_bps
@@ -142,6 +143,17 @@ def _delay_steps(name: str, states: Iterable[_Change]) -> Iterator[LinkStep]:
             step = link_step(after.time_ns, name, link.delay_setting(delay_s))
             step["event"] = after.number
             yield step
+
+
+def _delay_trace_steps(run: RunSpec, name: str, channel: Channel) -> Iterator[LinkStep | NetemStep]:
+    """Yield the steps of the delay of a channel that follows a trace."""
+    if channel.delay_trace is None:
+        return
+    for time_ns, delay_s in channel.delay_trace.changes(nanoseconds(run.duration_s)):
+        if channel.impaired:
+            yield netem_step(time_ns, name, (netem.delay_setting(delay_s),))
+        else:
+            yield link_step(time_ns, name, link.delay_setting(delay_s))
 
 
 def _netem_steps(

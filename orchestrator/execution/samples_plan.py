@@ -102,5 +102,5 @@ def _least_delay_ns(channels: Iterable[Channel]) -> int:
         below_ns = 0 if channel.jitter is None else channel.jitter.reach_ns[0]
         rate_bps = None if channel.rate_varies else channel.rate_bps
         sending_ns = transmission_ns(ECHO_FRAME_BYTES, rate_bps)
-        least.append(sending_ns + max(nanoseconds(channel.delay_s) - below_ns, 0))
+        least.append(sending_ns + max(nanoseconds(channel.least_delay_s) - below_ns, 0))
     return min(least)

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from orchestrator.fidelity.evidence import ChosenLosses, Evidence, NetemSpan
 from orchestrator.intervals import binomial
-from orchestrator.network import Channel
+from orchestrator.network import Channel, LossModel
 from orchestrator.protocol.links import chosen, netem
 from orchestrator.protocol.links.chosen import ChosenPackets, Ranges
 from orchestrator.protocol.links.netem import chance_threshold, threshold_chance
@@ -15,6 +15,28 @@ from orchestrator.recording.model import Check
 
 CHANCE = 1e-6
 """A faithful run fails this check with at most this probability, on each side."""
+MANY = 16
+"""Of more losses than this, all drops together are judged, too: each loss had few packets."""
+
+
+class _Requested(NamedTuple):
+    """The requested losses of a channel: its models, how each begins, and states with a clock."""
+
+    mean: float
+    models: list[LossModel]
+    begins: list[dict[str, int | str]]
+    states: set[int]
+
+    @classmethod
+    def of(cls, channel: Channel) -> _Requested:
+        """Return those of a channel."""
+        models = [model for model in (channel.loss, *channel.later_losses) if model is not None]
+        begins = [
+            {setting.name: setting.value for setting in netem.loss_settings(model.impairment())}
+            for model in models
+        ]
+        states = {chance_threshold(loss) for model in models for loss in model.state_losses}
+        return cls(channel.mean_loss, models, begins, states)
 
 
 class _ExpectedDrops(NamedTuple):
@@ -107,12 +129,19 @@ def _by_loss(spans: list[NetemSpan]) -> list[NetemSpan]:
 def _lossy(name: str, channel: Channel, spans: list[NetemSpan]) -> Iterable[Check]:
     if not spans:
         return
-    expected = [_expected(channel, span, CHANCE / len(spans)) for span in spans]
+    requested_losses = _Requested.of(channel)
+    expected = [_expected(requested_losses, span, CHANCE / len(spans)) for span in spans]
     packets, drops = sum(span.packets for span in spans), sum(span.drops for span in spans)
     means = zip(expected, spans, strict=True)
     requested = sum(drops_range.mean * span.packets for drops_range, span in means) / packets
     low = sum(drops_range.low for drops_range in expected)
     high = sum(drops_range.high for drops_range in expected)
+    if len(spans) > MANY:
+        # Of independent losses, the sum varies less than with their mean (W. Hoeffding, "On the
+        # Distribution of the Number of Successes in Independent Trials", 1956).
+        hidden = max(threshold_chance(span.settings.get(netem.DUPLICATION, 0)) for span in spans)
+        low = max(low, binomial(packets, requested * (1 - hidden), CHANCE)[0])
+        high = min(high, binomial(packets, requested, CHANCE)[1])
     wrong = [
         (drops_range, span)
         for drops_range, span in zip(expected, spans, strict=True)
@@ -127,28 +156,23 @@ def _lossy(name: str, channel: Channel, spans: list[NetemSpan]) -> Iterable[Chec
             f"; at {drops_range.mean:.3g}: {span.drops} of {span.packets}, "
             f"expected {drops_range.low} to {drops_range.high}"
         )
+    good = not wrong and low <= drops <= high
     tolerance = max(requested - low / packets, high / packets - requested)
-    yield Check(f"loss {name}", "", requested, drops / packets, tolerance, not wrong, detail)
+    yield Check(f"loss {name}", "", requested, drops / packets, tolerance, good, detail)
 
 
-def _expected(channel: Channel, span: NetemSpan, chance: float) -> _ExpectedDrops:
+def _expected(channel: _Requested, span: NetemSpan, chance: float) -> _ExpectedDrops:
     """Return the plausible drops of a span. netem counts no loss of a packet that it duplicated."""
     hidden = threshold_chance(span.settings.get(netem.DUPLICATION, 0))
     loss = span.of(netem.LOSS_PREFIX)
-    models = [model for model in (channel.loss, *channel.later_losses) if model is not None]
-    begins = [
-        {setting.name: setting.value for setting in netem.loss_settings(model.impairment())}
-        for model in models
-    ]
-    states = {chance_threshold(loss) for model in models for loss in model.state_losses}
     number = loss.get(netem.LOSS, 0)
     down = netem.ALWAYS_Q32  # a link that is down loses every packet
-    known = loss in begins or number in {*states, 0, down}
+    known = loss in channel.begins or number in channel.states or number in (0, down)
     if set(loss) <= {netem.LOSS} and known:  # one state, so not the model's mean
         mean = threshold_chance(number)
         low, _high = binomial(span.packets, mean * (1 - hidden), chance)
         return _ExpectedDrops(mean, low, binomial(span.packets, mean, chance)[1])
-    for model, begin in zip(models, begins, strict=True):
+    for model, begin in zip(channel.models, channel.begins, strict=True):
         if begin == loss:
             return _ExpectedDrops(model.mean, *model.drops(span.packets, chance, hidden))
-    return _ExpectedDrops(channel.mean_loss, span.packets + 1, 0)
+    return _ExpectedDrops(channel.mean, span.packets + 1, 0)

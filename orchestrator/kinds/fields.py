@@ -97,7 +97,8 @@ def _above_zero(time_s: float) -> float:
     return time_s
 
 
-def _short(delay_s: float) -> float:
+def short_delay(delay_s: float) -> float:
+    """Return the delay of a link; ValueError when it is too long."""
     if delay_s > MAX_DELAY_S:
         raise ValueError(f"a delay may be {MAX_DELAY_S}s at most")
     return delay_s
@@ -177,7 +178,7 @@ Time = Annotated[
 Duration = Annotated[Time, AfterValidator(_above_zero), WithJsonSchema(_TIME_SCHEMA)]
 """Seconds above zero."""
 
-Delay = Annotated[Time, AfterValidator(_short), WithJsonSchema(_TIME_SCHEMA)]
+Delay = Annotated[Time, AfterValidator(short_delay), WithJsonSchema(_TIME_SCHEMA)]
 """Seconds from 0 to 600, one way."""
 
 Period = Annotated[Time, AfterValidator(_period), WithJsonSchema(_TIME_SCHEMA)]

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Generic, TypeVar, get_args
 
 from pydantic import BaseModel, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
@@ -39,6 +40,7 @@ class Kinds(Generic[M]):
         package: the package whose modules define the kinds.
         base: base class of all kinds.
         default: the kind of a mapping without ``kind``, or a function that returns it.
+        implied: kinds by the key that stands for ``kind`` where it is not given.
         short: the (kind, key) that a single value sets. For example, ``0.1%`` means ``{kind:
             independent, probability: 0.1%}``.
         example: a valid mapping as text, for messages.
@@ -52,11 +54,13 @@ class Kinds(Generic[M]):
         default: str | Callable[[dict[Any, Any]], str | None] | None = None,
         short: tuple[str, str] | None = None,
         example: str = "",
+        implied: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.family = family
         self._package = package
         self._base = base
         self._default = default
+        self._implied = implied
         self.short = short
         self._example = f", such as `{example}`" if example else ""
         self._used: dict[str, type[M]] = {}
@@ -113,6 +117,7 @@ class Kinds(Generic[M]):
         if not isinstance(data, dict):
             return None
         default = self._default(data) if callable(self._default) else self._default
+        default = next((kind for key, kind in self._implied.items() if key in data), default)
         kind = data.get("kind", default)
         return self._named(kind) if isinstance(kind, str) else None
 

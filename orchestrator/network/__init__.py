@@ -23,6 +23,7 @@ from orchestrator.network.models import (
     Queue,
     RateModel,
     ReorderingModel,
+    Steps,
     Trace,
 )
 
@@ -39,6 +40,7 @@ __all__ = [
     "Queue",
     "RateModel",
     "ReorderingModel",
+    "Steps",
     "Trace",
     "crossing_ns",
     "mtu_bytes",

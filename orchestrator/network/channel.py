@@ -11,6 +11,7 @@ from orchestrator.network.models import (
     Queue,
     RateModel,
     ReorderingModel,
+    Steps,
     Trace,
 )
 from orchestrator.protocol.links.chosen import ChosenPackets
@@ -29,7 +30,7 @@ class Channel:
     ``mtu_bytes`` is the largest IP packet, the same in both directions of a link.
     ``duplication`` and ``corruption`` are probabilities of each packet. The rate of a channel with
     a ``trace`` is the trace's mean. A ``rate_model`` changes the rate while traffic runs, in step
-    with the loss.
+    with the loss. With a ``delay_trace``, ``delay_s`` is its value as the run begins.
 
     Events change the rest: ``later_rates`` in the order of time, ``later_losses``, and the largest
     ``later_corruption``. ``delay_changes`` and ``impairment_changes`` (any but loss) tell whether
@@ -54,6 +55,17 @@ class Channel:
     delay_changes: bool = False
     impairment_changes: bool = False
     mtu_bytes: int = DEFAULT_MTU_BYTES
+    delay_trace: Steps | None = None
+
+    @property
+    def least_delay_s(self) -> float:
+        """The smallest delay by its trace, or else the delay."""
+        return self.delay_s if self.delay_trace is None else self.delay_trace.least
+
+    @property
+    def most_delay_s(self) -> float:
+        """The largest delay by its trace, or else the delay."""
+        return self.delay_s if self.delay_trace is None else self.delay_trace.most
 
     @property
     def frame_bytes(self) -> int:

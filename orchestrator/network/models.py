@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -83,6 +84,69 @@ class Trace:
                 if last_ms > end_ms:
                     return
                 frames += number
+
+
+@dataclass(frozen=True)
+class Steps:
+    """A value that changes at given times, such as a delay by a recorded trace.
+
+    ``steps`` are (nanosecond, value from then on) in the order of time, the first one at 0. The
+    last value lasts until ``period_ns``, after which they repeat; it stays if that is None. The
+    run begins at ``offset_ns`` of them. ``file`` and ``sha256`` are those of the trace file.
+    """
+
+    file: str
+    sha256: str
+    steps: tuple[tuple[int, float], ...]
+    period_ns: int | None = None
+    offset_ns: int = 0
+
+    @cached_property
+    def first(self) -> float:
+        """The value as the run begins."""
+        return self._at(self.offset_ns)
+
+    @property
+    def least(self) -> float:
+        """The smallest value."""
+        return min(value for _time_ns, value in self.steps)
+
+    @property
+    def most(self) -> float:
+        """The largest value."""
+        return max(value for _time_ns, value in self.steps)
+
+    @property
+    def per_s(self) -> float:
+        """Mean number of steps in a second."""
+        lasts_ns = self.period_ns or self.steps[-1][0]
+        return len(self.steps) * 1e9 / lasts_ns if lasts_ns else 0.0
+
+    def last(self, end_ns: int) -> float:
+        """Return the value right before ``end_ns`` of the run, which is above 0."""
+        return self._at(self.offset_ns + end_ns - 1)
+
+    def changes(self, end_ns: int) -> Iterator[tuple[int, float]]:
+        """Yield (ns since the start of the run, value from then on) of each change before the end.
+
+        A step to the same value is no change.
+        """
+        before = self.first
+        begins_ns = itertools.count(0, self.period_ns) if self.period_ns else iter((0,))
+        for begin_ns in begins_ns:
+            for step_ns, value in self.steps:
+                time_ns = begin_ns + step_ns - self.offset_ns
+                if time_ns >= end_ns:
+                    return
+                if time_ns > 0 and value != before:
+                    yield time_ns, value
+                    before = value
+
+    def _at(self, time_ns: int) -> float:
+        if self.period_ns is not None:
+            time_ns %= self.period_ns
+        place = bisect.bisect_right(self.steps, time_ns, key=lambda step: step[0])
+        return self.steps[place - 1][1]
 
 
 class LossModel(Protocol):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 
 from orchestrator.network import Channel, Hop, Network
 from orchestrator.planning.runspec import Pair, RunSpec
+from orchestrator.protocol.units import nanoseconds
 
 
 @dataclass(frozen=True)
@@ -21,9 +22,18 @@ class ProbedPath:
 
 def network_at_end(run: RunSpec) -> Network:
     """Return the network with the state of each channel after the last event."""
-    last: dict[str, Channel] = {}
+    last: dict[str, Channel] = {
+        hop.name: hop.channel
+        for link in run.network.links
+        for hop in link.hops
+        if hop.channel.delay_trace is not None
+    }
     for event in run.events:
         last.update({name: state.channel for name, state in event.channels.items()})
+    end_ns = nanoseconds(run.duration_s)
+    for name, channel in last.items():
+        if channel.delay_trace is not None:
+            last[name] = replace(channel, delay_s=channel.delay_trace.last(end_ns))
     links = (
         replace(
             link,

@@ -73,7 +73,8 @@ def with_events(network: Network, events: Sequence[PlannedEvent]) -> Network:
                 later_corruption=max(
                     (channel_state.channel.corruption for channel_state in states), default=0.0
                 ),
-                delay_changes=any(state.channel.delay_s != channel.delay_s for state in states),
+                delay_changes=channel.delay_trace is not None
+                or any(state.channel.delay_s != channel.delay_s for state in states),
                 impairment_changes=any(
                     getattr(state.channel, name) != getattr(channel, name)
                     for state in states

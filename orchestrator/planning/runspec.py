@@ -261,7 +261,7 @@ def at_most(network: Network, events: Sequence[PlannedEvent]) -> Network:
         return replace(
             hop.channel,
             rate_bps=max(rates_bps, default=None),
-            delay_s=max(channel.delay_s for channel in seen),
+            delay_s=max(channel.most_delay_s for channel in seen),
             queue=max(sizes, key=lambda size: size[0])[1] if sizes else None,
         )
 
@@ -269,7 +269,8 @@ def at_most(network: Network, events: Sequence[PlannedEvent]) -> Network:
         replace(link, forward=largest(Hop(link, "forward")), reverse=largest(Hop(link, "reverse")))
         for link in network.links
     )
-    return replace(network, links=tuple(links)) if events else network
+    varies = any(hop.channel.delay_trace for link in network.links for hop in link.hops)
+    return replace(network, links=tuple(links)) if events or varies else network
 
 
 def _limit_bytes(queue: Queue, frame_bytes: int) -> int:

@@ -109,3 +109,49 @@ events:
     assert check(document, "reordering bottleneck:forward")["detail"].endswith("by itself")
     assert check(document, "duplication bottleneck:forward")["ok"]
     assert check(document, "corruption")["ok"]
+
+
+TRACED = """\
+version: 1
+name: traced
+duration: 8s
+topology:
+  kind: dumbbell
+  bottleneck:
+    rate: 20mbit
+    delay: {forward: {trace: delay.csv, offset: 1s}, reverse: 10ms}
+    loss: {forward: {trace: loss.csv}, reverse: 0%}
+    queue: {limit: 60p}
+  access: {delay: 1ms}
+  groups: [{name: a}, {name: b}]
+flows:
+  - {name: small, group: a, traffic: {kind: bulk, window: 2p}}
+  - {name: udp, group: b, traffic: {kind: cbr, rate: 4mbit}}
+sample: {tcp: 10ms}
+"""
+
+
+@pytest.mark.parametrize("loss", [False, True])
+def test_delays_and_losses_follow_their_traces(
+    run: Run, db: Path, tmp_path: Path, loss: bool
+) -> None:
+    # Seconds 0 to 2 have 10 ms, 2 to 4 have 40 ms, and so on; the run begins in second 1.
+    (tmp_path / "delay.csv").write_text("time_s,delay_ms\n0,10\n2,40\n")
+    (tmp_path / "loss.csv").write_text("time_s,loss_percent\n0,0\n3,50\n3.5,0\n4,0\n")
+    text = TRACED if loss else TRACED.replace("loss: {forward", "# loss: {forward")
+    file = tmp_path / "traced.yaml"
+    file.write_text(text)
+    document = run(scenario=file)
+    faithful(document)
+    small = document["flows"][0]
+    assert small["base_rtt_measured_s"] == pytest.approx(0.024, abs=1e-3)
+    assert small["rtt_min_s"] == pytest.approx(0.024, abs=1e-3)
+    with Store.open_read_only(db) as store:
+        samples = opened(store).tcp("small")
+    for begin_s, rtt_ms in ((0.6, 24), (2.6, 54), (4.6, 24), (6.6, 54)):
+        inside = (samples["time_ns"] > begin_s * 1e9) & (samples["time_ns"] < (begin_s + 0.3) * 1e9)
+        # The smoothed RTT moves by an eighth of the difference with each sample.
+        assert np.median(samples["rtt_us"][inside]) == pytest.approx(1000 * rtt_ms, rel=0.05)
+    link = next(one for one in document["links"] if one["direction"] == "forward")
+    # About 350 packets a second come, and half of them are lost for half a second, twice.
+    assert (130 < link["impairment_losses_packets"] < 220) is loss

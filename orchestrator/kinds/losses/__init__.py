@@ -51,6 +51,24 @@ class LossSpec(Strict, ABC):
         """Whether it may lose a packet."""
         return self.mean > 0 or any(self.state_losses) or self.chosen is not None
 
+    @property
+    def of_file(self) -> bool:
+        """Whether it takes its values from a file."""
+        return False
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether ``resolved()`` depends on the draw."""
+        return False
+
+    def resolved(self, draw: float) -> LossSpec:
+        """Return the loss of one direction of a link, which no longer needs a file.
+
+        ``draw``, from 0 to below 1, decides what is random for the direction.
+        """
+        del draw
+        return self
+
     @abstractmethod
     def impairment(self) -> Loss:
         """Return the loss at the beginning of the run."""
@@ -95,6 +113,7 @@ LOSSES: Kinds[LossSpec] = Kinds(
     __name__,
     LossSpec,  # type: ignore[type-abstract]  # only ever compared with
     default="independent",
+    implied={"trace": "trace"},
     short=("independent", "probability"),
 )
 AnyLoss = Annotated[LossSpec, LOSSES]

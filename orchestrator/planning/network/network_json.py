@@ -18,6 +18,7 @@ from orchestrator.kinds.impairments import Jitter, Reordering
 from orchestrator.kinds.losses import LOSSES, LossSpec
 from orchestrator.kinds.losses.independent import Independent
 from orchestrator.network import (
+    Channel,
     JitterModel,
     LossModel,
     Network,
@@ -32,6 +33,7 @@ T = TypeVar("T")
 _ADDED: Mapping[Any, Mapping[str, Any]] = {
     Statistic: {"signed": False},
     Network: {"ecmp_seed": None},
+    Channel: {"delay_trace": None},
 }
 """Fields that networks of earlier runs lack, with their defaults."""
 

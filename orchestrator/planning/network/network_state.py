@@ -110,6 +110,8 @@ class NetworkState:
     def set_delay(self, channel: str, delay_s: float) -> None:
         """Change the delay of a channel."""
         has = self.states[channel].channel
+        if has.delay_trace is not None:
+            raise EventFault(("delay",), f"the delay of {channel} follows its trace")
         _require_reach("delay", channel, has.jitter, delay_s)
         if has.reordering is not None and has.reordering.probability and not delay_s:
             text = f"{channel} reorders packets, which needs a delay above zero"
@@ -118,7 +120,14 @@ class NetworkState:
 
     def set_loss(self, channel: str, loss: LossSpec) -> None:
         """Change how a channel loses packets."""
-        jitter = self.states[channel].channel.jitter
+        has = self.states[channel].channel
+        jitter = has.jitter
+        if loss.of_file:
+            text = "an event cannot begin a trace of losses: give it to the link"
+            raise EventFault(("loss",), text)
+        if has.delay_trace is not None and loss.netem_resets:
+            text = f"{channel} follows a trace of delays, at which netem resets {loss.kind} loss"
+            raise EventFault(("loss",), text)
         if jitter is not None and jitter.states_per_s and loss.netem_resets:
             text = f"{loss.kind} loss and correlated jitter exclude each other on {channel}"
             raise EventFault(("loss",), text)
@@ -141,7 +150,7 @@ class NetworkState:
     def set_jitter(self, channel: str, jitter: Jitter) -> None:
         """Change the jitter of a channel."""
         has = self.states[channel].channel
-        _require_reach("jitter", channel, jitter, has.delay_s)
+        _require_reach("jitter", channel, jitter, has.least_delay_s)
         if jitter.states_per_s and has.loss is not None and has.loss.netem_resets:
             text = f"correlated jitter and {has.loss.kind} loss exclude each other on {channel}"
             raise EventFault(("jitter",), text)
@@ -150,7 +159,7 @@ class NetworkState:
 
     def set_reordering(self, channel: str, reordering: Reordering) -> None:
         """Change how a channel reorders packets."""
-        if reordering.probability and not self.states[channel].channel.delay_s:
+        if reordering.probability and not self.states[channel].channel.least_delay_s:
             text = f"{channel} has no delay: reordering needs one"
             raise EventFault(("reordering",), text)
         self._put(channel, reordering=reordering)
