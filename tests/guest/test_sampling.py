@@ -109,4 +109,10 @@ WITHOUT_A_VALUE = {
     *(f"received_{name}" for name in ("ce_segments", "ce_bytes", "ect0_bytes", "ect1_bytes")),
     *(f"delivered_{name}_bytes" for name in ("ce", "ect0", "ect1")),
     "convergence_time_s",  # flows with such different RTTs do not converge
+    "hystart_exit_cwnd_segments",  # no slow start ends by HyStart
+    "exit_status",  # there are no programs
+    "rounds_completed", *(f"round_time_{of}_s" for of in ("mean", "p50", "p99")),  # nor incast
+    # Transfers have 10 kB.
+    *(f"fct_{of}_{size}_s" for of in ("mean", "p99") for size in ("medium", "long")),
+    *(f"slowdown_{of}_{size}" for of in ("mean", "p99") for size in ("medium", "long")),
 }  # fmt: skip
