@@ -16,7 +16,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from orchestrator.kinds.fields import MAX_PAIRS, Path, Slug, Strict, located
-from orchestrator.kinds.step_traces import LinkDelayBothWays
+from orchestrator.kinds.files.step_traces import LinkDelayBothWays
 from orchestrator.network import Group, Network
 from orchestrator.suggestions import suggest
 from orchestrator.units import shown

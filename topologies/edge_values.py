@@ -19,7 +19,7 @@ from pydantic_core import CoreSchema
 
 from orchestrator import units
 from orchestrator.kinds.fields import MAX_DELAY_S, Delay, Rate, Strict
-from orchestrator.kinds.graph_file import Attributes, Value
+from orchestrator.kinds.files.graph_file import Attributes, Value
 from orchestrator.protocol.units import NS_PER_S
 from orchestrator.units import shown
 

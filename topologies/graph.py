@@ -30,11 +30,11 @@ from orchestrator.kinds.fields import (
     Strict,
     located,
 )
-from orchestrator.kinds.graph_file import MAX_BYTES, GraphEdge, GraphFile, read_graph
+from orchestrator.kinds.files.graph_file import MAX_BYTES, GraphEdge, GraphFile, read_graph
+from orchestrator.kinds.files.named_files import checked_sha256, named, named_file
+from orchestrator.kinds.files.step_traces import LinkDelayBothWays
 from orchestrator.kinds.losses import LossBothWays
-from orchestrator.kinds.named_files import checked_sha256, named, named_file
 from orchestrator.kinds.queues import QueueBothWays
-from orchestrator.kinds.step_traces import LinkDelayBothWays
 from orchestrator.network import Group, Network
 from orchestrator.suggestions import suggest
 from orchestrator.units import shown

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from orchestrator.kinds.fields import MAX_NAME
-from orchestrator.kinds.graph_file import GraphEdge, GraphFile
+from orchestrator.kinds.files.graph_file import GraphEdge, GraphFile
 from orchestrator.units import shown
 
 

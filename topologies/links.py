@@ -17,7 +17,6 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from orchestrator.kinds.capacity import Capacity, CapacityBothWays
 from orchestrator.kinds.fields import (
     Delay,
     Directional,
@@ -27,6 +26,8 @@ from orchestrator.kinds.fields import (
     Size,
     Strict,
 )
+from orchestrator.kinds.files.capacity import Capacity, CapacityBothWays
+from orchestrator.kinds.files.step_traces import DelayTrace, LinkDelayBothWays
 from orchestrator.kinds.impairments import (
     ChanceBothWays,
     JitterBothWays,
@@ -36,7 +37,6 @@ from orchestrator.kinds.losses import LossBothWays, LossSpec
 from orchestrator.kinds.losses.independent import Independent
 from orchestrator.kinds.queues import QueueBothWays
 from orchestrator.kinds.queues.droptail import DropTail
-from orchestrator.kinds.step_traces import DelayTrace, LinkDelayBothWays
 from orchestrator.network import Channel, DirectionName, Link, Policer, Steps, Trace
 from orchestrator.protocol.links.frames import (
     DEFAULT_MTU_BYTES,

@@ -18,7 +18,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from orchestrator.kinds.step_traces import LinkDelayBothWays
+from orchestrator.kinds.files.step_traces import LinkDelayBothWays
 from topologies.chain import Chain, HostGroup, PlacedGroup, RouterLink
 from topologies.links import Access, Bottleneck, QueuedLink
 from topologies.rows import RowTopology

@@ -33,9 +33,9 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from orchestrator.kinds.fields import DelayBothWays, Rate, RateBothWays, Strict, Time
+from orchestrator.kinds.files.step_traces import LinkDelayBothWays
 from orchestrator.kinds.losses import LossSpec
 from orchestrator.kinds.queues import QueueBothWays
-from orchestrator.kinds.step_traces import LinkDelayBothWays
 from orchestrator.protocol.links.frames import FRAME_BYTES
 from orchestrator.protocol.links.netem import IndependentLoss
 from orchestrator.units import format_rate

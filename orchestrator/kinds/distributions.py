@@ -18,8 +18,8 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from orchestrator.kinds import empirical
 from orchestrator.kinds.fields import Duration, Size, Strict, located
+from orchestrator.kinds.files import empirical
 from orchestrator.protocol.specification import QuantitySpec
 from orchestrator.units import shown
 

@@ -32,7 +32,7 @@ from orchestrator.kinds.fields import (
     Strict,
     short_delay,
 )
-from orchestrator.kinds.named_files import checked_sha256, named, named_file
+from orchestrator.kinds.files.named_files import checked_sha256, named, named_file
 from orchestrator.network import Steps
 from orchestrator.protocol.units import NS_PER_S
 

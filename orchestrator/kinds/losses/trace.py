@@ -6,9 +6,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from orchestrator.kinds.files.step_traces import Quantity, StepTrace
 from orchestrator.kinds.losses import LossSpec
 from orchestrator.kinds.losses.steps import StepLoss
-from orchestrator.kinds.step_traces import Quantity, StepTrace
 from orchestrator.protocol.links.netem import IndependentLoss
 from orchestrator.protocol.units import NS_PER_S
 

@@ -17,7 +17,7 @@ from orchestrator.cli import commands
 from orchestrator.errors import ScenarioError
 from orchestrator.files import user_files
 from orchestrator.files.user_files import FileError
-from orchestrator.kinds.capacity import read_trace
+from orchestrator.kinds.files.capacity import read_trace
 from orchestrator.scenario import load
 from orchestrator.scenario.inventory import InventoryError, read_inventory
 

@@ -10,7 +10,7 @@ import pytest
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.errors import ScenarioError
 from orchestrator.kinds.distributions import Durations, Sizes
-from orchestrator.kinds.empirical import KNOWN, mean, tail
+from orchestrator.kinds.files.empirical import KNOWN, mean, tail
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.links.random_quantities import draw

@@ -9,8 +9,8 @@ from pathlib import Path
 import networkx
 import pytest
 
-from orchestrator.kinds import graph_file
-from orchestrator.kinds.graph_file import GraphFile, read_graph
+from orchestrator.kinds.files import graph_file
+from orchestrator.kinds.files.graph_file import GraphFile, read_graph
 
 HEAD = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">'
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import Fault, ScenarioError
-from orchestrator.kinds.capacity import read_trace
+from orchestrator.kinds.files.capacity import read_trace
 from orchestrator.network import Trace
 from orchestrator.planning.plan import plan, validate
 from orchestrator.scenario import load

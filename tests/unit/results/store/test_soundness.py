@@ -238,6 +238,7 @@ def test_a_later_verdict_that_its_checks_contradict_is_refused(tmp_path: Path, s
 SIGNED = {
     "one_way_delay_mean_s", "one_way_delay_min_s", "one_way_delay_max_s", "queueing_delay_mean_s",
     "fct_mean_s", "fct_p50_s", "fct_p95_s", "fct_p99_s", "impairment_losses_packets",
+    *(f"fct_{of}_{size}_s" for of in ("mean", "p99") for size in ("short", "medium", "long")),
 }  # fmt: skip
 """Metrics that are differences: of clocks, of delays, or of counters."""
 

@@ -1,0 +1,1 @@
+"""What kinds read from files that a scenario names: traces, graphs, distributions."""
