@@ -81,6 +81,8 @@ class ConnectionsTraffic(TypedDict):
 
     arrivals_per_s: float | None
     """Rate of a Poisson process; None begins a connection when the one before has ended."""
+    every_ns: NotRequired[int]
+    """Time between the begins of two connections; instead of both if it is there."""
     gap: QuantitySpec | None
     """Time between the end of a connection and the next begin, in ns; None is no time."""
     number: int | None

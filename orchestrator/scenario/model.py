@@ -10,6 +10,7 @@ from pydantic import (
     SerializerFunctionWrapHandler,
     WithJsonSchema,
     model_serializer,
+    model_validator,
 )
 
 from orchestrator.kinds.congestion_control import Congestion
@@ -61,12 +62,28 @@ class Flow(Strict):
         description="TCP options of the hosts at its ends; they override the scenario's `tcp`",
     )
 
+    @property
+    def has_own_congestion(self) -> bool:
+        """Whether the entry names its congestion control, or needs none."""
+        if self.traffic.names_congestion or self.traffic.demand().transport == "udp":
+            return True
+        return "congestion" in self.model_fields_set
+
     @model_serializer(mode="wrap")
     def _without_what_udp_lacks(self, handler: SerializerFunctionWrapHandler) -> Any:
         serialized = handler(self)
         if self.traffic.names_congestion or self.traffic.demand().transport == "udp":
             serialized.pop("congestion", None)
         return serialized
+
+
+class Defaults(Strict):
+    """What flow entries have that do not say it themselves."""
+
+    congestion: Congestion = Field(
+        description="congestion control of TCP flow entries without one; an axis can name it: "
+        "`defaults.congestion`"
+    )
 
 
 class Sample(Strict):
@@ -113,6 +130,9 @@ class Scenario(Strict):
     )
     topology: Annotated[Topology, TOPOLOGIES] = Field(description="the network")
     flows: list[Flow] = Field(min_length=1, description="who sends what to whom")
+    defaults: Defaults | None = Field(
+        default=None, description="what flow entries have that do not say it themselves"
+    )
     tcp: TcpOptions = Field(
         default_factory=TcpOptions, description="TCP options of all flows' hosts"
     )
@@ -187,3 +207,14 @@ class Scenario(Strict):
         description="path (as in --set) to its value in the short form of the same scenario, "
         "which --reduced runs",
     )
+
+    @model_validator(mode="after")
+    def _with_defaults(self) -> Scenario:
+        if self.defaults is not None:
+            given = {"congestion": self.defaults.congestion}
+            flows = [
+                flow if flow.has_own_congestion else flow.model_copy(update=given)
+                for flow in self.flows
+            ]
+            object.__setattr__(self, "flows", flows)  # the model is frozen for all others
+        return self

@@ -8,12 +8,13 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from orchestrator.kinds.distributions import Durations, Sizes
-from orchestrator.kinds.fields import Frequency, LinkRate, located
+from orchestrator.kinds.fields import Duration, Frequency, LinkRate, located
 from orchestrator.kinds.traffic import Connections, Demand, Load, TcpSegment, TrafficSpec
 from orchestrator.kinds.traffic._load import sent_wire_bytes
 from orchestrator.kinds.traffic._tcp import Window, Windowed
 from orchestrator.protocol.engine_parameters import TransfersTraffic
 from orchestrator.protocol.specification import QuantitySpec
+from orchestrator.protocol.units import nanoseconds
 
 
 def transfers_demand(
@@ -55,6 +56,11 @@ class Transfers(Windowed, TrafficSpec):
         description="mean rate at which transfers begin by a Poisson process, such as 5/s, "
         "instead of one after another",
     )
+    every: Duration | None = Field(
+        default=None,
+        description="time between the begins of two transfers, such as 5s, whether the one before "
+        "has ended or not",
+    )
     load: LinkRate | None = Field(
         default=None,
         description="instead of `arrivals`: mean load of its transfers on the link layer with all "
@@ -69,8 +75,12 @@ class Transfers(Windowed, TrafficSpec):
     def _one_schedule(self) -> Transfers:
         if self.gap is not None and self.arrivals is not None:
             raise located([(("gap",), "transfers that arrive at random have no gap between them")])
-        if self.load is not None:
+        if self.every is not None:
             for key in ("gap", "arrivals"):
+                if getattr(self, key) is not None:
+                    raise located([((key,), "transfers begin `every` so often, and not by this")])
+        if self.load is not None:
+            for key in ("gap", "arrivals", "every"):
                 if getattr(self, key) is not None:
                     raise located([((key,), "transfers with a `load` arrive at random by it")])
             heavy = self.size.distribution in ("pareto", "lognormal") and self.size.most is None
@@ -88,6 +98,9 @@ class Transfers(Windowed, TrafficSpec):
         demand = transfers_demand(
             self.window, [self.size.document(1)], self.gap, self.number, self.arrivals
         )
+        if self.every is not None:
+            parameters = {**demand.parameters, "every_ns": nanoseconds(self.every)}
+            return replace(demand, parameters=parameters, connections="many")
         if self.load is None:
             return demand
         return replace(demand, load=Load(self.load, self.wire_bytes), connections="many")

@@ -92,7 +92,9 @@ class ConnectionsFlow(FlowEngine, abc.ABC):
         self.reactor.finish(self._note_incomplete)
         super().finish()
 
-    def _interval_ns(self, arrivals_per_s: float) -> int:
+    def _interval_ns(self, arrivals_per_s: float | None) -> int:
+        if arrivals_per_s is None:
+            return self._schedule["every_ns"]
         return int(self._times.expovariate(arrivals_per_s / 10**9))
 
     def _begin(self, time_ns: int) -> None:
@@ -110,13 +112,13 @@ class ConnectionsFlow(FlowEngine, abc.ABC):
             self._connections[port] = self.new_connection(client, port, time_ns, self._begun)
         self._begun += 1
         arrivals_per_s = self._schedule["arrivals_per_s"]
-        if arrivals_per_s is not None:
+        if arrivals_per_s is not None or "every_ns" in self._schedule:
             next_ns = time_ns + self._interval_ns(arrivals_per_s)
             self.reactor.at(next_ns, self._begin, next_ns)
 
     def _plan_next(self, least_ns: int = 0) -> None:
-        """Without a Poisson process, begin the next connection after the gap."""
-        if self._schedule["arrivals_per_s"] is None:
+        """Where connections begin one after another, begin the next one after the gap."""
+        if self._schedule["arrivals_per_s"] is None and "every_ns" not in self._schedule:
             gap = self._schedule["gap"]
             gap_ns = 0 if gap is None else draw(self._times, gap)
             next_ns = self.reactor.now_ns() + max(gap_ns, least_ns)

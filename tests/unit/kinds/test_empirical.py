@@ -127,6 +127,7 @@ def test_a_file_that_is_no_distribution_is_refused(tmp_path: Path, text: str, wo
         ("size: {mean: 1kB, least: 1B}, arrivals: 1/s", "only a uniform distribution has a least"),
         ("size: 1kB, load: 50%, arrivals: 1/s", "transfers with a `load` arrive at random by it"),
         ("size: 1kB, load: 50%, gap: 1s", "transfers with a `load` arrive at random by it"),
+        ("size: 1kB, every: 1s, gap: 1s", "transfers begin `every` so often"),
         ("size: {distribution: pareto, mean: 1kB, shape: 2}, load: 50%", "give `most`"),
     ],
 )
