@@ -120,6 +120,17 @@ def test_how_programs_end_is_a_result_of_the_run(kernel: GuestKernel, tmp_path: 
     assert by_name["polling"]["goodput_bps"] > 1e6  # the client sends, by the flow's direction
 
 
+def test_a_program_that_cannot_be_started_fails_the_run(
+    kernel: GuestKernel, tmp_path: Path
+) -> None:
+    (tmp_path / "www").mkdir()
+    (tmp_path / "www" / "text").write_text("no program\n")
+    text = scenario("2s", text="kind: program, client: [./text], files: www")
+    (run,) = runs(kernel, tmp_path, text)
+    assert run["status"] == "failed"
+    assert "could not be started: /run/files/./text: Exec format error" in run["error"]
+
+
 ACTS = {
     "root": "id -u | grep -qx 0",
     "write the root": "echo x > /x",

@@ -17,7 +17,7 @@ from results.runs.model import ListedRun
 from web.html import formats
 from web.views import run_view
 
-MOST = 100
+MOST = 200
 """Columns of one table."""
 
 ID = "id"

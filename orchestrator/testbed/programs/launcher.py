@@ -3,8 +3,8 @@
 The bed runs this file as a process of its own: ``python3 -I -S -B launcher.py REQUEST``.
 REQUEST is a ``LaunchRequest`` as JSON. The process is in its host's network namespace already. It
 makes namespaces of mounts, processes, IPC and names, becomes a user without any right, and starts
-the program. The descriptor ``status`` of the request gets CONFINED before it starts, and then the
-program's wait status as text.
+the program. The descriptor ``status`` of the request gets CONFINED before it starts, NOT_STARTED
+where it cannot, and then the program's wait status as text.
 
 Standard library only, and nothing of this project: it is run by its path.
 """
@@ -48,7 +48,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 FILES, SCRATCH = "/run/files", "/tmp"
 """Where a program finds its files, and the only folder that it can write."""
 
-CONFINED = b"confined "
+CONFINED, NOT_STARTED = b"confined ", b"not-started "
 
 _HIDDEN = ("/bed", "/home", "/root", "/var", "/mnt", "/media", "/srv", "/opt", "/boot", "/sys")
 """Folders of the bed or of its machine that a program does not see."""
@@ -59,8 +59,7 @@ _PR_SET_PDEATHSIG, _PR_SET_NO_NEW_PRIVS = 1, 38
 _ETC_BYTES = 1 << 20
 _FIRST_TO_KILL = "1000"
 """The kernel ends programs first when a machine has no memory left (proc(5), oom_score_adj)."""
-_NOT_FOUND, _NOT_EXECUTABLE = 127, 126
-"""Exit statuses of a shell for such commands (POSIX, 2.8.2)."""
+_NOT_STARTED_STATUS = 127
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -82,7 +81,7 @@ def main() -> None:
     # The first process of a namespace ignores most signals, and has to reap. So it is this one.
     program = os.fork()
     if not program:
-        os.close(request["status"])
+        os.set_inheritable(request["status"], False)
         _become(request)
     while True:
         ended, status = os.waitpid(-1, 0)
@@ -146,15 +145,10 @@ def _become(request: LaunchRequest) -> None:
     arguments = request["arguments"]
     try:
         os.execvpe(arguments[0], arguments, request["environment"])
-    except FileNotFoundError:
-        _say(f"{arguments[0]}: not found", _NOT_FOUND)
     except OSError as error:
-        _say(f"{arguments[0]}: {error.strerror}", _NOT_EXECUTABLE)
-
-
-def _say(message: str, status: int) -> None:
-    os.write(2, f"{message}\n".encode())
-    os._exit(status)
+        os.write(2, f"{arguments[0]}: {error.strerror}\n".encode())
+        os.write(request["status"], NOT_STARTED)
+        os._exit(_NOT_STARTED_STATUS)
 
 
 def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:

@@ -10,6 +10,7 @@ import subprocess
 from orchestrator.protocol.programs import ENDED, KILLED
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.programs import launcher
+from orchestrator.testbed.programs.launcher import NOT_STARTED
 from orchestrator.testbed.programs.output import Output
 
 TYPE_CHECKING = False
@@ -87,24 +88,25 @@ class RunningProgram:
         """Note the end of the program; one that runs is killed, with all that it has started.
 
         Raises:
-            OSError: it was never started, because it could not be confined.
+            OSError: it was never started: it could not be confined, or is no program.
         """
         if not self.is_running:
             return
         with contextlib.suppress(ProcessLookupError):
             self._process.kill()
         self._process.wait()
-        confined, _blank, status = os.read(self._status_fd, _STATUS_BYTES).partition(b" ")
-        if status and ended_by == ENDED:
-            self._status = int(status)
+        said = os.read(self._status_fd, _STATUS_BYTES).split()
+        has_status = said[-1:] != [] and said[-1].isdigit()
+        if has_status and ended_by == ENDED:
+            self._status = int(said[-1])
         # Without a status the kernel has killed it, as a machine without memory does.
-        self._ended_by = KILLED if ended_by == ENDED and not status else ended_by
+        self._ended_by = KILLED if ended_by == ENDED and not has_status else ended_by
         self._ended_ns = now_ns
         self._read_the_rest()
         os.close(self._status_fd)
         os.close(self.exit_fd)
-        if not confined and ended_by == ENDED:
-            raise OSError(f"a program could not be confined: {self._outputs[1].text()}")
+        if ended_by == ENDED and (not said or NOT_STARTED.strip() in said):
+            raise OSError(f"a program could not be started: {self._outputs[1].text().strip()}")
 
     def _read_the_rest(self) -> None:
         for stream in self.streams:
