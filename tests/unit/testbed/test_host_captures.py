@@ -104,7 +104,8 @@ def test_frames_of_the_window_are_kept_with_their_times(tmp_path: Path) -> None:
 def test_what_is_outside_the_window_is_not_kept(tmp_path: Path) -> None:
     frames, host = captured(tmp_path, 100_000_000, 200_000_000, 0, 5)
     assert [frame for frame in frames if frame[2] == 14 + 28 + 1000] == []
-    assert host["from_ns"] == 100_000_000
+    # A busy machine may begin later, and says so.
+    assert 100_000_000 <= host["from_ns"] <= 200_000_000
 
 
 @needs_capture
