@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from orchestrator.decode.facts import one_fact, require_of_run
 from orchestrator.decode.flows.outcomes import flow_ends
 from orchestrator.decode.flows.program_reports import program_reports
 from orchestrator.decode.flows.receive_windows import receive_windows
-from orchestrator.decode.flows.socket_flows import FlowPorts
+from orchestrator.decode.flows.socket_flows import flow_ports
 from orchestrator.decode.output import OutputFolder, believing_nothing, console_text, malformed
 from orchestrator.decode.queue_readings import readings as queue_readings
 from orchestrator.decode.ranges import (
@@ -35,7 +34,6 @@ from orchestrator.decode.ranges import (
 from orchestrator.decode.trace import trace as read_trace
 from orchestrator.errors import BedError
 from orchestrator.network import DirectionName, Link
-from orchestrator.planning.programs import port_that_tells
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol.links.frames import ECHO_FRAME_BYTES, ETHERNET_BYTES, TUN_BYTES
 from orchestrator.protocol.links.qdisc import Statistic
@@ -44,11 +42,8 @@ from orchestrator.protocol.numbering import (
     NETEM_HANDLE,
     POLICER_HANDLE,
     QUEUE_HANDLE,
-    host_address,
     wire_index,
 )
-from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
-from orchestrator.protocol.programs import PROGRAM
 from orchestrator.protocol.reports import facts as protocol
 from orchestrator.protocol.reports.facts import Fact
 from orchestrator.protocol.reports.records import QUEUE_COUNTERS, QUEUE_TIME
@@ -91,29 +86,10 @@ class ProvidedModule:
 
 def decoder(spec: RunSpec, output: OutputFolder) -> decode.TcpDecoder:
     """Return the decoder of the run's TCP samples, for ``assemble``."""
-    ports = [_ports(spec, flow) for flow in spec.flows]
+    ports = flow_ports(spec)
     edges_s = (0.0, spec.warmup_s, *(edge for w in spec.windows for edge in (w.from_s, w.to_s)))
     edges_ns = [*map(nanoseconds, edges_s), nanoseconds(spec.duration_s)]
     return decode.TcpDecoder(output, ports, edges_ns)
-
-
-def _ports(spec: RunSpec, flow: PlannedFlow) -> FlowPorts:
-    """Return how the sockets of a flow are found."""
-    hosts = program_port = None
-    if flow.engine == PROGRAM:
-        numbers = {name: number for number, name in enumerate(spec.network.hosts, start=1)}
-        source, sink = (
-            socket.inet_aton(host_address(numbers[host])) for host in (flow.source, flow.sink)
-        )
-        hosts, program_port = (source, sink), port_that_tells(flow, spec.flows)
-    return FlowPorts(
-        flow.port + CLIENT_PORT_OFFSET,
-        flow.port,
-        flow.connections,
-        flow.server == "source",
-        hosts,
-        program_port,
-    )
 
 
 def assemble(

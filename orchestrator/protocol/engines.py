@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from orchestrator.protocol.programs import PROGRAM
+
 
 class Program(NamedTuple):
     """A program that an engine starts: its name and its package in Debian and Ubuntu."""
@@ -64,7 +66,7 @@ ENGINES: dict[str, Engine] = {
         sends_in_periods=True,
         greedy=True,
     ),
-    "program": Engine(exact_under_sampling=False, processes=2 * PROGRAM_PROCESSES),
+    PROGRAM: Engine(exact_under_sampling=False, processes=2 * PROGRAM_PROCESSES),
     "transfers": Engine(exact_under_sampling=True, fit_for_lab=True, limits_window=True),
     "udp": Engine(exact_under_sampling=True, fit_for_lab=True),
 }

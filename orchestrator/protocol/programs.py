@@ -5,6 +5,9 @@ from __future__ import annotations
 PROGRAM = "program"
 """Name of the engine, and of the kind of traffic."""
 
+SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+"""Where a program's name is looked for, and its PATH."""
+
 SERVER, CLIENT = ROLES = ("server", "client")
 """The programs of a flow. Each finds the other's host by these names, too."""
 

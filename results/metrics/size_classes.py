@@ -13,10 +13,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.protocol.units import nanoseconds
 from results.metrics.base import Function, RunData, Span, metric
 from results.metrics.rtt import percentile
-from results.metrics.transfers import FINISHED
+from results.metrics.transfers import FINISHED, transfers_of
 
 SHORT_BYTES, LONG_BYTES = 100_000, 10_000_000
 CLASSES = {
@@ -39,12 +38,10 @@ def _completed(
     """Return the values of the completed transfers of these sizes that began within the span."""
     parts = [np.empty(0)]
     for flow in flows:
-        columns = data.transfer_columns(flow)
-        start_ns, end_ns, size_bytes = (columns[name] for name in ("start_ns", "end_ns", "bytes"))
-        chosen = (start_ns >= nanoseconds(span.from_s)) & (start_ns < nanoseconds(span.to_s))
-        chosen &= ~np.isnan(end_ns) & (size_bytes >= sizes[0]) & (size_bytes < sizes[1])
-        times_s = (end_ns[chosen] - start_ns[chosen]) / 1e9
-        parts.append(values(data, flow, size_bytes[chosen], times_s))
+        made = transfers_of(data, [flow], span)
+        if made is not None:
+            chosen = (made.sizes_bytes >= sizes[0]) & (made.sizes_bytes < sizes[1])
+            parts.append(values(data, flow, made.sizes_bytes[chosen], made.times_s[chosen]))
     return np.concatenate(parts)
 
 

@@ -29,7 +29,7 @@ FINISHED = ("transfers_completed", "transfers")
 )
 def transfers(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     """Number of transfers that began within the span; of a run the sum over its flows."""
-    found = _transfers(data, flows, span)
+    found = transfers_of(data, flows, span)
     return found.begun if found else None
 
 
@@ -42,14 +42,14 @@ def transfers(data: RunData, flows: Sequence[int], span: Span) -> int | None:
 )
 def transfers_completed(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     """Number of transfers that began within the span and were complete by the end of the run."""
-    found = _transfers(data, flows, span)
+    found = transfers_of(data, flows, span)
     return len(found.times_s) if found else None
 
 
 @metric("transfer_bytes", unit="bytes", subject="flow", scopes=("run", "flow"))
 def transfer_bytes(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     """Application bytes of the completed transfers that began within the span."""
-    found = _transfers(data, flows, span)
+    found = transfers_of(data, flows, span)
     return found.size_bytes if found else None
 
 
@@ -66,7 +66,7 @@ def transfer_goodput(data: RunData, flows: Sequence[int], span: Span) -> float |
 
     RFC 5166 section 2.1 (goodput): the rate during transfers, without the pauses.
     """
-    found = _transfers(data, flows, span)
+    found = transfers_of(data, flows, span)
     time_s = float(found.times_s.sum()) if found else 0.0
     return found.size_bytes * 8 / time_s if found and time_s > 0 else None
 
@@ -118,7 +118,7 @@ def fct_mean(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     RFC 5166 section 2.2 (transfer times); N. Dukkipati, N. McKeown, "Why Flow-Completion Time is
     the Right Metric for Congestion Control", ACM SIGCOMM CCR 36(1), 2006.
     """
-    found = _transfers(data, flows, span)
+    found = transfers_of(data, flows, span)
     return float(found.times_s.mean()) if found and len(found.times_s) else None
 
 
@@ -165,7 +165,7 @@ def fct_p99(data: RunData, flows: Sequence[int], span: Span) -> float | None:
 
 
 @dataclass(frozen=True)
-class _Transfers:
+class Transfers:
     """Transfers that began within a span; sizes and times are those of completed ones."""
 
     begun: int
@@ -184,7 +184,8 @@ class _Transfers:
         return self.sizes_bytes[whole] * 8 / self.times_s[whole]
 
 
-def _transfers(data: RunData, flows: Sequence[int], span: Span) -> _Transfers | None:
+def transfers_of(data: RunData, flows: Sequence[int], span: Span) -> Transfers | None:
+    """Return the transfers of flows that began within a span; None where they make none."""
     columns = [data.transfer_columns(flow) for flow in flows]
     made = [one for one in columns if len(one["start_ns"])]
     if not made:
@@ -195,14 +196,14 @@ def _transfers(data: RunData, flows: Sequence[int], span: Span) -> _Transfers | 
     begun = (start_ns >= nanoseconds(span.from_s)) & (start_ns < nanoseconds(span.to_s))
     complete = begun & ~np.isnan(end_ns)
     times_s = (end_ns[complete] - start_ns[complete]) / 1e9
-    return _Transfers(int(begun.sum()), size_bytes[complete], times_s)
+    return Transfers(int(begun.sum()), size_bytes[complete], times_s)
 
 
 def _goodputs_bps(data: RunData, flows: Sequence[int], span: Span) -> npt.NDArray[np.float64]:
-    found = _transfers(data, flows, span)
+    found = transfers_of(data, flows, span)
     return found.goodputs_bps if found else np.empty(0)
 
 
 def _percentile(data: RunData, flows: Sequence[int], span: Span, fraction: float) -> float | None:
-    found = _transfers(data, flows, span)
+    found = transfers_of(data, flows, span)
     return percentile(found.times_s, fraction) if found else None

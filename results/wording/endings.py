@@ -6,7 +6,7 @@ import errno
 from collections import Counter
 from collections.abc import Sequence
 
-from orchestrator.protocol.reports.outcomes import ENDED, EXIT_STATUS
+from orchestrator.protocol.reports.outcomes import ENDED, EXIT_STATUS, OF_PROGRAMS
 from orchestrator.recording.model import FlowRecord
 from results.wording import quantities
 
@@ -23,8 +23,8 @@ MOST_ENDINGS = 5
 def failures(runs: Sequence[Sequence[FlowRecord]]) -> str | None:
     """Return in how many runs which flows failed and how, None where none did.
 
-    Such as ``connections failed in 2 of 5 runs: a timed_out in 2, b reset in 1``. ``runs`` has the
-    flows of each run.
+    Such as ``connections failed in 2 of 5 runs: a timed_out in 2, b reset in 1``. Where programs
+    are among them, it is flows that ended early. ``runs`` has the flows of each run.
     """
     counts = Counter(
         (flow.name, flow.outcome) for flows in runs for flow in flows if ended_early(flow)
@@ -36,7 +36,9 @@ def failures(runs: Sequence[Sequence[FlowRecord]]) -> str | None:
     more = len(named) - MOST_ENDINGS
     rest = [f"and {more} more"] if more > 0 else []
     listed = ", ".join([*named[:MOST_ENDINGS], *rest])
-    return f"connections failed in {number} of {quantities.plural(len(runs), 'run')}: {listed}"
+    of_programs = any(flow.outcome in OF_PROGRAMS for flows in runs for flow in flows)
+    what = "flows ended early" if of_programs else "connections failed"
+    return f"{what} in {number} of {quantities.plural(len(runs), 'run')}: {listed}"
 
 
 def ending(flow: FlowRecord) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -9,7 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.kinds.traffic import Connections
-from orchestrator.protocol.ports import MANY_PORTS, SEQUENTIAL_PORTS
+from orchestrator.planning.programs import port_that_tells
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol.numbering import host_address
+from orchestrator.protocol.ports import CLIENT_PORT_OFFSET, MANY_PORTS, SEQUENTIAL_PORTS
+from orchestrator.protocol.programs import PROGRAM
 from orchestrator.recording.model import RECEIVER, SENDER
 
 _ADDRESS_BYTES = 16
@@ -33,6 +38,28 @@ class FlowPorts(NamedTuple):
     sender_listens: bool = False
     hosts: tuple[bytes, bytes] | None = None
     program_port: int | None = None
+
+
+def flow_ports(spec: RunSpec) -> list[FlowPorts]:
+    """Return how the sockets of each flow of a run are found."""
+    addresses = {
+        host: socket.inet_aton(host_address(number))
+        for number, host in enumerate(spec.network.hosts, start=1)
+    }
+    return [
+        FlowPorts(
+            flow.port + CLIENT_PORT_OFFSET,
+            flow.port,
+            flow.connections,
+            flow.server == "source",
+            *(
+                ((addresses[flow.source], addresses[flow.sink]), port_that_tells(flow, spec.flows))
+                if flow.engine == PROGRAM
+                else ()
+            ),
+        )
+        for flow in spec.flows
+    ]
 
 
 def ends(

@@ -10,12 +10,10 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from pathlib import Path
 
 from pydantic import ValidationInfo
 
-from orchestrator.files.scenario_files import ScenarioFiles
-from orchestrator.kinds.fields import ValidationContext
+from orchestrator.kinds.files.named_files import named_file
 
 MOST_BYTES = 1_000_000
 MOST_POINTS = 10_000
@@ -64,13 +62,8 @@ def points_of(given: str, info: ValidationInfo) -> tuple[str, Points, str | None
     """
     if given in KNOWN:
         return given, KNOWN[given], None
-    files = (
-        info.context.modules.files
-        if isinstance(info.context, ValidationContext)
-        else ScenarioFiles(Path())
-    )
     try:
-        file = files.file(given, MOST_BYTES)
+        file = named_file(given, info, MOST_BYTES)
     except ValueError as error:
         raise ValueError(f"{error}; known distributions: {', '.join(KNOWN)}") from None
     return file.place, _parsed(given, file.content), file.sha256

@@ -14,13 +14,12 @@ from orchestrator.files.scenario_files import NamedFolder, ScenarioFiles, hash_o
 from orchestrator.kinds.fields import Duration, Strict, ValidationContext, located
 from orchestrator.kinds.traffic import Demand, TrafficSpec
 from orchestrator.protocol.engine_parameters import ProgramTraffic
+from orchestrator.protocol.programs import PROGRAM, SEARCH_PATH
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.units import shown
 
 MOST_WORDS, MOST_WORD_BYTES = 200, 4096
 MOST_FILES, MOST_FILES_BYTES = 1000, 64_000_000
-SEARCH_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-"""Where a program's name is looked for."""
 _SYSTEM = ("/usr/", "/bin/", "/sbin/", "/lib/", "/lib64/")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 
@@ -147,7 +146,7 @@ class Program(TrafficSpec):
             "timeout_ns": None if self.timeout is None else nanoseconds(self.timeout),
         }
         return Demand(
-            "program",
+            PROGRAM,
             parameters=parameters,
             connections="many",
             server="source" if self.sender == "server" else "sink",

@@ -19,6 +19,7 @@ from orchestrator.protocol.probe_specification import (
 from orchestrator.protocol.reports.counter_facts import Counters as Counters
 from orchestrator.protocol.reports.machine_facts import Host as Host
 from orchestrator.protocol.reports.packet_facts import Packets as Packets
+from orchestrator.protocol.reports.program_facts import Program as Program
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -318,26 +319,6 @@ class Engine(TypedDict):
     flow: str
     sent_bytes: int
     received_bytes: int
-
-
-class Program(TypedDict):
-    """How a program of a flow ended; see ``protocol/programs.py``."""
-
-    fact: str
-    flow: str
-    role: str
-    begun_ns: int
-    ended_ns: int
-    ended_by: str
-    status: int | None
-    """Exit status; None of a program that a signal or the bed ended."""
-    signal: int | None
-    """Number of the signal that ended it by itself."""
-    stdout: str
-    stderr: str
-    """Begin and end of what it printed."""
-    printed_bytes: list[int]
-    """Of standard output and of standard error."""
 
 
 class Clock(TypedDict):

@@ -4,7 +4,7 @@ The bed runs this file as a process of its own: ``python3 -I -S -B launcher.py R
 REQUEST is a ``LaunchRequest`` as JSON. The process is in its host's network namespace already. It
 makes namespaces of mounts, processes, IPC and names, becomes a user without any right, and starts
 the program. The descriptor ``status`` of the request gets CONFINED before it starts, NOT_STARTED
-where it cannot, and then the program's wait status as text.
+where it cannot, and then the program's wait status as text, with blanks between them.
 
 Standard library only, and nothing of this project: it is run by its path.
 """
@@ -48,7 +48,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 FILES, SCRATCH = "/run/files", "/tmp"
 """Where a program finds its files, and the only folder that it can write."""
 
-CONFINED, NOT_STARTED = b"confined ", b"not-started "
+CONFINED, NOT_STARTED = b"confined", b"not-started"
 
 _HIDDEN = ("/bed", "/home", "/root", "/var", "/mnt", "/media", "/srv", "/opt", "/boot", "/sys")
 """Folders of the bed or of its machine that a program does not see."""
@@ -77,7 +77,7 @@ def main() -> None:
         os._exit(0)
     _call("death signal", _libc.prctl, _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
     _see_little(request)
-    os.write(request["status"], CONFINED)
+    os.write(request["status"], CONFINED + b" ")
     # The first process of a namespace ignores most signals, and has to reap. So it is this one.
     program = os.fork()
     if not program:
@@ -147,7 +147,7 @@ def _become(request: LaunchRequest) -> None:
         os.execvpe(arguments[0], arguments, request["environment"])
     except OSError as error:
         os.write(2, f"{arguments[0]}: {error.strerror}\n".encode())
-        os.write(request["status"], NOT_STARTED)
+        os.write(request["status"], NOT_STARTED + b" ")
         os._exit(_NOT_STARTED_STATUS)
 
 

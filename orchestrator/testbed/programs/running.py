@@ -96,7 +96,7 @@ class RunningProgram:
             self._process.kill()
         self._process.wait()
         said = os.read(self._status_fd, _STATUS_BYTES).split()
-        has_status = said[-1:] != [] and said[-1].isdigit()
+        has_status = bool(said) and said[-1].isdigit()
         if has_status and ended_by == ENDED:
             self._status = int(said[-1])
         # Without a status the kernel has killed it, as a machine without memory does.
@@ -105,7 +105,7 @@ class RunningProgram:
         self._read_the_rest()
         os.close(self._status_fd)
         os.close(self.exit_fd)
-        if ended_by == ENDED and (not said or NOT_STARTED.strip() in said):
+        if ended_by == ENDED and (not said or NOT_STARTED in said):
             raise OSError(f"a program could not be started: {self._outputs[1].text().strip()}")
 
     def _read_the_rest(self) -> None:

@@ -23,6 +23,8 @@ from orchestrator.protocol.programs import (
     NOT_READY,
     OUT_OF_TIME,
     OUTPUT,
+    PROGRAM,
+    SEARCH_PATH,
     SERVER,
     STOPPED,
 )
@@ -46,7 +48,6 @@ _CONTROL = "net.ipv4.tcp_congestion_control"
 _COPIES = "/run/programs"
 _FIRST_UID, _MOST_UIDS = 20_000, 65_000
 _POLL_NS = 1_000_000
-_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _STATE_OF_READY = {"tcp": "0A", "udp": "07"}
 """TCP_LISTEN, and TCP_CLOSE of a UDP socket that is bound (include/net/tcp_states.h)."""
 
@@ -120,7 +121,7 @@ class ProgramFlow(FlowEngine):
         request: LaunchRequest = {
             "arguments": arguments,
             "environment": {
-                "PATH": _PATH,
+                "PATH": SEARCH_PATH,
                 "HOME": SCRATCH,
                 "TMPDIR": SCRATCH,
                 "LANG": "C.UTF-8",
@@ -260,4 +261,4 @@ def _own_copy(folder: str) -> str:
     return target
 
 
-ENGINES: dict[str, EngineClass] = {"program": ProgramFlow}
+ENGINES: dict[str, EngineClass] = {PROGRAM: ProgramFlow}
