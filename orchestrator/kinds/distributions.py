@@ -123,10 +123,9 @@ class Distribution(Strict, Generic[T]):
         cls, schema: CoreSchema, handler: GetJsonSchemaHandler
     ) -> JsonSchemaValue:
         whole = handler(schema)
-        mean = dict(handler.resolve_ref_schema(whole)["properties"]["mean"])
-        for key in ("description", "title"):
-            mean.pop(key, None)
-        return {"anyOf": [mean, whole]}
+        mean = handler.resolve_ref_schema(whole)["properties"]["mean"]
+        (one,) = (option for option in mean["anyOf"] if option != {"type": "null"})
+        return {"anyOf": [one, whole]}
 
     def document(self, units: float) -> QuantitySpec:
         """Return the distribution for the test bed, with quantities times ``units``, rounded."""

@@ -144,3 +144,8 @@ def test_a_load_becomes_a_rate_of_transfers_on_the_link_layer(tmp_path: Path) ->
             0.6 * 100e6 / 2 / (8 * wire_bytes)
         )
         assert flow.connections == "many"
+
+
+def test_the_schema_of_a_quantity_takes_its_value_alone_and_no_null() -> None:
+    alone, _whole = Sizes.model_json_schema()["anyOf"]
+    assert alone["type"] == "string"
