@@ -85,7 +85,7 @@ def test_an_idle_path_takes_transmission_and_propagation_of_each_link(
     assert flow["one_way_delay_max_s"] == pytest.approx(expected_s, abs=2e-9)
 
 
-QUICK = ((0.5, 200), (0.95, 1500))
+QUICK = ((0.5, 200), (0.8, 1500))
 LOADS = [
     pytest.param(load, size, marks=() if (load, size) in QUICK else pytest.mark.long)
     for size in (200, 1500) for load in (0.5, 0.8, 0.95)

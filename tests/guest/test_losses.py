@@ -127,6 +127,7 @@ def test_markov_states_last_exponentially_with_their_means(send: Send) -> None:
     assert passed.recording.verdict == "faithful"
 
 
+@pytest.mark.long
 def test_losses_are_independent_between_states(send: Send) -> None:
     """Netem's generator goes on when its settings change: so do its draws."""
     passed = send("loss={kind: two-state, good: 300us, bad: 300us, bad_loss: 30%}")
@@ -154,7 +155,14 @@ def farthest(delays_ns: npt.NDArray[np.int64], expected: npt.NDArray[np.float64]
     return float(max((before - ranks).max(), (ranks - 1 / len(ranks) - below).max()))
 
 
-@pytest.mark.parametrize("distribution", ["uniform", "normal", "pareto", "paretonormal"])
+@pytest.mark.parametrize(
+    "distribution",
+    [
+        "uniform",
+        "normal",
+        *(pytest.param(each, marks=pytest.mark.long) for each in ("pareto", "paretonormal")),
+    ],
+)
 def test_delays_have_the_requested_distribution(send: Send, distribution: str) -> None:
     passed = send(f"jitter={{spread: 2ms, distribution: {distribution}}}")
     assert not passed.lost.any()
@@ -186,6 +194,7 @@ def test_with_keep_order_a_packet_waits_for_earlier_ones(send: Send) -> None:
     assert passed.recording.verdict == "faithful"
 
 
+@pytest.mark.long
 def test_with_gaps_wider_than_the_spread_no_packet_waits(send: Send) -> None:
     spread_ns = 49_000
     passed = send("jitter={spread: 49us, keep_order: true}")
@@ -193,6 +202,7 @@ def test_with_gaps_wider_than_the_spread_no_packet_waits(send: Send) -> None:
     assert farthest(passed.delays_ns, expected) < math.sqrt(math.log(2 / CHANCE) / 2 / passed.sent)
 
 
+@pytest.mark.long
 def test_a_correlated_delay_is_common_to_packets_and_changes_at_exact_times(send: Send) -> None:
     passed = send("jitter={spread: 2ms, distribution: normal, correlation: 10ms}")
     jitter = passed.spec.network.links[0].forward.jitter
@@ -221,6 +231,7 @@ def test_reordered_packets_skip_the_delay(send: Send) -> None:
     assert passed.recording.verdict == "faithful"
 
 
+@pytest.mark.long
 def test_a_gap_keeps_reordered_packets_apart(send: Send) -> None:
     passed = send("reordering={gap: 5, probability: 40%}")
     skipped = np.sort(passed.numbers[passed.delays_ns == BASE_NS - 20_000_000])
@@ -306,6 +317,7 @@ def test_each_check_fails_when_its_model_is_broken(
     assert passed.recording.verdict == "unfaithful"
 
 
+@pytest.mark.long
 def test_a_loss_that_is_wrong_in_one_state_only_is_detected(send: Send) -> None:
     wrong = """
 for step in spec["planned_steps"]:

@@ -47,7 +47,10 @@ def test_a_bulk_flow_sends_segments_of_its_path_s_smallest_mtu(
     assert {"burst_rate", "full_queue_delay", "hosts_as_requested", "receive_window"} <= names
 
 
-@pytest.mark.parametrize(("mtu", "limit"), [(576, "60kB"), (9000, "300p"), (9000, "500kB")])
+@pytest.mark.parametrize(
+    ("mtu", "limit"),
+    [(576, "60kB"), (9000, "300p"), pytest.param(9000, "500kB", marks=pytest.mark.long)],
+)
 def test_losses_and_limits_are_faithful_with_other_frames(run: Run, mtu: int, limit: str) -> None:
     document = run(
         *overrides(mtu, mtu, "congestion: cubic, traffic: {kind: bulk}"),

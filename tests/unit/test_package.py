@@ -133,6 +133,7 @@ def test_both_record_the_commit_they_were_built_from(built: tuple[Path, Path]) -
         assert (member.read().decode().strip() if member else None) == in_wheel == commit
 
 
+@pytest.mark.long
 def test_an_installed_wheel_records_its_own_commit(installed: Path) -> None:
     said = run(
         installed / "python", "-c",
@@ -162,6 +163,7 @@ def test_an_installed_wheel_works_outside_the_checkout(installed: Path, tmp_path
     run(installed / "python", "-c", page, cwd=tmp_path)
 
 
+@pytest.mark.long
 def test_an_installed_wheel_shows_the_papers_claims(installed: Path, tmp_path: Path) -> None:
     program = (
         "import pathlib, web; client = web.create_app(pathlib.Path('none.db')).test_client(); "

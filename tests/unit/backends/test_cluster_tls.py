@@ -216,6 +216,7 @@ def test_a_scheduler_that_is_not_there_is_an_error_of_the_machine(
     assert "cannot connect to the Dask scheduler" in ended.output
 
 
+@pytest.mark.long
 def test_a_worker_notices_that_its_controller_was_killed(started: Started, tmp_path: Path) -> None:
     words = [sys.executable, "-c", WAITING, started.url, str(started.keys), str(tmp_path)]
     with subprocess.Popen(words, cwd=PROJECT) as controller:

@@ -101,10 +101,11 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.build
 @pytest.mark.parametrize(
     "words",
-    ["runs", "runs --json", "show last", "show last --json", "experiments",
-     "compare 20261125-172405 20261125-172412",
-     "doctor --store", "plan mine.yaml", "validate mine.yaml", "--help", "--version",
-     "schema --markdown", "judge --all", "export last -o out.json --force"],
+    ["runs", "show last --json", "plan mine.yaml", "--help", "--version",
+     *(pytest.param(words, marks=pytest.mark.long) for words in (
+         "runs --json", "show last", "experiments", "compare 20261125-172405 20261125-172412",
+         "doctor --store", "validate mine.yaml", "schema --markdown", "judge --all",
+         "export last -o out.json --force"))],
 )  # fmt: skip
 def test_every_command_says_that_it_cannot_print(store: Path, words: str) -> None:
     full = call("1>/dev/full", *words.split(), cwd=store)

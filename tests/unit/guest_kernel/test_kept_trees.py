@@ -133,7 +133,7 @@ def test_only_what_changed_is_compiled_and_the_result_is_a_clean_builds(
 @pytest.mark.parametrize(
     "name", ["Makefile", "arch/um/kern.c", "net/three.c", "scripts/kconfig/merge_config.sh"]
 )
-@pytest.mark.parametrize("revision", ["HEAD", None])
+@pytest.mark.parametrize("revision", ["HEAD", pytest.param(None, marks=pytest.mark.long)])
 def test_other_changes_are_built_in_a_new_tree(
     machine: Path, real: Path, name: str, revision: str | None
 ) -> None:

@@ -53,7 +53,10 @@ def checked(version: str, *paths: Path, cache: Path) -> subprocess.CompletedProc
 
 
 @pytest.mark.build
-@pytest.mark.parametrize("version", ["3.10", "3.11", "3.12", "3.13"])
+@pytest.mark.parametrize(
+    "version",
+    ["3.10", "3.13", *(pytest.param(each, marks=pytest.mark.long) for each in ("3.11", "3.12"))],
+)
 def test_every_python_of_a_machine_can_run_the_bed(version: str, tmp_path: Path) -> None:
     answer = checked(version, TESTBED, PROTOCOL, cache=tmp_path / "cache")
     assert answer.returncode == 0, answer.stdout

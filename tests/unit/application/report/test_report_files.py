@@ -174,6 +174,7 @@ def test_a_report_has_everything_in_two_files(reports: Reports) -> None:
         assert f"<h3>{words}</h3>" in sweep
 
 
+@pytest.mark.long
 def test_nothing_is_overwritten_unasked_and_equal_runs_give_equal_files(
     reports: Reports, tmp_path: Path
 ) -> None:
@@ -297,6 +298,7 @@ def captions_of(page: str) -> list[str]:
     return [caption for caption in matches if "The network" not in caption]
 
 
+@pytest.mark.long
 def test_a_sweep_over_three_axes_is_drawn_in_panels(reports: Reports) -> None:
     """It was refused: 12 lines cannot be told apart."""
     page = reports.html("three")
@@ -306,6 +308,7 @@ def test_a_sweep_over_three_axes_is_drawn_in_panels(reports: Reports) -> None:
     assert "not drawn" not in page
 
 
+@pytest.mark.long
 def test_a_report_is_narrowed_by_where_flow_and_by(reports: Reports, tmp_path: Path) -> None:
     words = ("--where", "rate=10mbit", "--flow", "one", "--by", "limit")
     result = reports.report("three", "-o", str(tmp_path / "out"), *words)
@@ -328,6 +331,7 @@ def test_a_report_is_narrowed_by_where_flow_and_by(reports: Reports, tmp_path: P
         assert (refused.exit_code, message in refused.stderr) == (2, True), refused.stderr
 
 
+@pytest.mark.long
 def test_an_experiment_with_too_many_lines_for_any_panels_is_drawn_in_parts(
     reports: Reports, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -48,7 +48,9 @@ def rates(variant: Mapping[str, Any], repetition: int) -> dict[str, float]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", sorted(KEYS))
-@pytest.mark.parametrize("form", ["pdf", "svg", "png"])
+@pytest.mark.parametrize(
+    "form", ["pdf", *(pytest.param(each, marks=pytest.mark.long) for each in ("svg", "png"))]
+)
 def test_every_kind_draws_twice_the_same(store: Store, kind: str, form: str) -> None:
     make(store, rates, GRID, repetitions=4)
     keys = {**KEYS[kind], "file": f"fig.{form}", "width": "acm-wide"}
