@@ -161,8 +161,7 @@ class Netlink:
     def ask(self, kind: int, body: bytes, flags: int = 0) -> bytes:
         """Send a request that one message answers; return it, or nothing when it is refused."""
         self._sequence += 1
-        header = _HEADER.pack(16 + len(body), kind, NLM_F_REQUEST | flags, self._sequence, 0)
-        self._socket.send(header + body)
+        self._socket.send(message(kind, flags, body, self._sequence))
         while True:
             data = self._receive()
             _length, answer, _flags, sequence, _port = _HEADER.unpack_from(data)
@@ -176,23 +175,24 @@ class Netlink:
             NetlinkError: the kernel refused it.
         """
         self._sequence += 1
-        header = _HEADER.pack(16 + len(body), kind, NLM_F_REQUEST | NLM_F_DUMP, self._sequence, 0)
-        self._socket.send(header + body)
+        self._socket.send(message(kind, NLM_F_DUMP, body, self._sequence))
+        return self.rest_of_dump(kind)
+
+    def rest_of_dump(self, kind: int) -> bytes:
+        """Return what has not been received of a dump's answer, as ``dump_raw`` does."""
         parts = []
         while True:
             parts.append(self._receive())
             answer = _HEADER.unpack_from(parts[-1])[1]
             if answer == NLMSG_ERROR:
-                code = -struct.unpack_from("=i", parts[-1], _HEADER.size)[0]
-                raise NetlinkError(code, f"dump {kind}: {os.strerror(code)}")
+                raise dump_refused(kind, parts[-1])
             if answer == NLMSG_DONE:
                 return b"".join(parts)
 
     def dump(self, kind: int, body: bytes) -> Iterator[tuple[int, bytes, int, int]]:
         """Yield (message type, buffer, start, end) of every message that a dump answers with."""
         self._sequence += 1
-        header = _HEADER.pack(16 + len(body), kind, NLM_F_REQUEST | NLM_F_DUMP, self._sequence, 0)
-        self._socket.send(header + body)
+        self._socket.send(message(kind, NLM_F_DUMP, body, self._sequence))
         while True:
             data = self._receive()
             for answer, _flags, sequence, start, end in messages(data):
@@ -204,6 +204,17 @@ class Netlink:
                     code = -struct.unpack_from("=i", data, start)[0]
                     raise NetlinkError(code, f"dump {kind}: {os.strerror(code)}")
                 yield answer, data, start, end
+
+
+def message(kind: int, flags: int, body: bytes, sequence: int = 0) -> bytes:
+    """Return a request as it is sent."""
+    return _HEADER.pack(16 + len(body), kind, NLM_F_REQUEST | flags, sequence, 0) + body
+
+
+def dump_refused(kind: int, answer: bytes) -> NetlinkError:
+    """Return the error of a dump that was answered by NLMSG_ERROR."""
+    code = -struct.unpack_from("=i", answer, _HEADER.size)[0]
+    return NetlinkError(code, f"dump {kind}: {os.strerror(code)}")
 
 
 def messages(data: bytes) -> Iterator[tuple[int, int, int, int, int]]:

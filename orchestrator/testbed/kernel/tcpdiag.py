@@ -55,6 +55,8 @@ class TcpDiag:
             sockets and ``answers`` leaves them out. None where there are no such flows.
         listening: the first and the last port at which flows listen, where other sockets than
             theirs may be in the namespace. It has no effect together with ``many_port``.
+
+    ``is_single`` tells that the answer is one message.
     """
 
     def __init__(
@@ -65,6 +67,7 @@ class TcpDiag:
     ) -> None:
         self._netlink = nl.Netlink(nl.NETLINK_SOCK_DIAG)
         self._ask: Callable[[int, bytes], bytes]
+        self.is_single = single is not None
         if single is not None:
             self._ask = self._netlink.ask
             chosen = _identity(*single)
@@ -80,6 +83,23 @@ class TcpDiag:
         self._many_request = None
         if many_port is not None:
             self._many_request = _head(_EXTENSIONS) + bytes(48) + _only(many_port)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._netlink.close()
+
+    def fileno(self) -> int:
+        """Return the socket's descriptor."""
+        return self._netlink.fileno()
+
+    def question(self, brief: bool) -> bytes:
+        """Return the message that asks for ``answers`` or ``brief_answers``; see DiagBatch."""
+        body = self._brief_request if brief else self._request
+        return nl.message(SOCK_DIAG_BY_FAMILY, 0 if self.is_single else nl.NLM_F_DUMP, body)
+
+    def rest_of_dump(self) -> bytes:
+        """Return what has not been received of the answer to a question."""
+        return self._netlink.rest_of_dump(SOCK_DIAG_BY_FAMILY)
 
     def answers(self) -> bytes:
         """Return the answers for all sockets but those of many-connection flows."""

@@ -7,6 +7,7 @@ from orchestrator.protocol.engines import ENGINES
 from orchestrator.protocol.numbering import CHANNEL_ENDS, QUEUE_HANDLE
 from orchestrator.protocol.ports import MANY_PORTS
 from orchestrator.testbed.kernel import system, tcpdiag
+from orchestrator.testbed.kernel.diag_batch import DiagBatch, DiagSequence
 from orchestrator.testbed.network import redirect
 from orchestrator.testbed.sampling.counters import HostCounters
 from orchestrator.testbed.sampling.readings import NEVER_NS as _NEVER_NS
@@ -63,9 +64,9 @@ class Sampler:
         self._counting = [
             (self._numbers[flow.spec["name"]], flow) for flow in flows if _counts_itself(flow)
         ]
-        # Of each socket of sock_diag: the numbers of the flows whose senders it samples.
-        self._senders: dict[tcpdiag.TcpDiag, list[int]] = {}
-        self._receivers: list[tcpdiag.TcpDiag] = []
+        self._sending: list[int] = []
+        senders: list[tcpdiag.TcpDiag] = []
+        receivers: list[tcpdiag.TcpDiag] = []
         self._many: list[tcpdiag.TcpDiag] = []
         self._closed = tcpdiag.ClosedSockets()
         self._states = SenderStates(
@@ -77,7 +78,10 @@ class Sampler:
             records,
         )
         for host, present in _ends(bed, flows).items():
-            self._open(bed, host, present)
+            self._open(bed, host, present, senders, receivers)
+        ask = DiagSequence if self._spec.get("real_time", False) else DiagBatch
+        self._senders, self._senders_briefly = ask(senders), ask(senders, brief=True)
+        self._receivers = ask([probe for probe in receivers if probe not in senders])
         self._counters = bed.queue_counters(_words(bed))
         self._policers = redirect.Policers(bed.wires, _policed(bed))
         self._sojourn = SojournTimes(bed, self._counters.names)
@@ -86,7 +90,14 @@ class Sampler:
             bed, self._counters.names, len(self._policers.indices), records
         )
 
-    def _open(self, bed: Bed, host: str, present: Sequence[End]) -> None:
+    def _open(
+        self,
+        bed: Bed,
+        host: str,
+        present: Sequence[End],
+        senders: list[tcpdiag.TcpDiag],
+        receivers: list[tcpdiag.TcpDiag],
+    ) -> None:
         """Open the socket that samples the given ends of flows on a host."""
         few = [end for end in present if end[2]["connections"] != "many"]
         single = None
@@ -101,11 +112,12 @@ class Sampler:
                 self._closed.watch()
         kinds = {kind for _ports, kind, _flow in few}
         if tcpdiag.SENDER in kinds:
-            self._senders[probe] = [
+            senders.append(probe)
+            self._sending += [
                 self._numbers[flow["name"]] for _ports, kind, flow in few if kind == tcpdiag.SENDER
             ]
         if tcpdiag.RECEIVER in kinds:
-            self._receivers.append(probe)
+            receivers.append(probe)
         if many_port is not None:
             self._many.append(probe)
 
@@ -210,18 +222,15 @@ class Sampler:
 
     def _take_sockets(self, time_ns: int, due: int) -> None:
         """Sample the sockets of flows with one connection at a time."""
-        for probe, flows in self._senders.items():
-            if due & sampling_schedule.SENDERS:
-                answers = probe.answers()
-                self._records.tcp(time_ns, answers)
-            elif due & sampling_schedule.GRID:
-                answers = probe.brief_answers()
-            if due & sampling_schedule.GRID:
-                self._states.take(time_ns, answers, flows)
+        if due & sampling_schedule.SENDERS:
+            answers = self._senders.answers()
+            self._records.tcp(time_ns, answers)
+        elif due & sampling_schedule.GRID:
+            answers = self._senders_briefly.answers()
+        if due & sampling_schedule.GRID:
+            self._states.take(time_ns, answers, self._sending)
         if due & sampling_schedule.RECEIVERS:
-            for probe in self._receivers:
-                if probe not in self._senders:
-                    self._records.tcp(time_ns, probe.answers())
+            self._records.tcp(time_ns, self._receivers.answers())
 
 
 def _counts_itself(engine: Engine) -> TypeGuard[DatagramEngine]:

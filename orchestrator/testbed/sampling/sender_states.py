@@ -64,8 +64,8 @@ class SenderStates:
 
         Args:
             time_ns: since the start of traffic.
-            answers: about all sockets of a namespace, or nothing.
-            flows: numbers of the flows whose senders are in that namespace.
+            answers: about all sockets of some namespaces, or nothing.
+            flows: numbers of the flows whose senders are in these namespaces.
         """
         present: dict[int, tuple[tuple[bool, int], int, int]] = {}
         offset, most = 0, len(answers) - _LEAST_BYTES

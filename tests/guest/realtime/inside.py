@@ -124,9 +124,12 @@ def doctor(folder: Path) -> dict[str, Any]:
 
 
 def programs(folder: Path) -> dict[str, Any]:
-    """The tutorial's programs, without and with what allows them."""
+    """The tutorial's programs, without and with what allows them.
+
+    On a busy machine the server needs seconds until it listens, so the run lasts longer.
+    """
     words = [PROGRAM, "run", str(PROGRAMS), "--reduced", "--backend", "local", "--json"]
-    words += ["--db", str(folder / "runs.db")]
+    words += ["--set", "duration=15s", "--db", str(folder / "runs.db")]
     refused = subprocess.run(words, capture_output=True, text=True, check=False)
     ended = subprocess.run(
         [*words, "--allow-programs"], capture_output=True, text=True, check=False
