@@ -25,12 +25,11 @@ from orchestrator.protocol.reports.records import (
 )
 from orchestrator.protocol.sampling_schedule import DIGEST_NS, MANY_NS
 from orchestrator.recording.model import (
+    ABSENT,
+    ABSENT_COLUMNS,
     CONGESTION_SLOTS,
     DATAGRAM_DTYPE,
-    ECN_COUNTERS,
     ECN_INFO_FIELDS,
-    ECN_STATES,
-    NO_ECN_FIELD,
     QUEUE_DTYPE,
     SENDER,
     SENDER_STATE_DTYPE,
@@ -222,8 +221,8 @@ class TcpDecoder:
             endpoint[of_flows],
         )
         out = np.zeros(len(raw), TCP_DTYPE)
-        for name in (*ECN_COUNTERS, *ECN_STATES):
-            out[name] = NO_ECN_FIELD
+        for name in ABSENT_COLUMNS:
+            out[name] = ABSENT
         out["time_ns"], out["flow"], out["endpoint"] = time_ns, flow, endpoint
         queues = _view(raw, _QUEUES, np.dtype([("r", "<u4"), ("w", "<u4")]))
         out["rqueue_bytes"], out["wqueue_bytes"] = queues["r"], queues["w"]

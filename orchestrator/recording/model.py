@@ -87,6 +87,10 @@ TCP_INFO_FIELDS: tuple[tuple[str, str], ...] = (
     ("total_rto_time_ms", "u4"),
 )
 
+RECENT_COUNTERS = ("rehash", "total_rto", "total_rto_recoveries", "total_rto_time_ms")
+RECENT_INFO_FIELDS = ("rcv_wnd_bytes", *RECENT_COUNTERS)
+"""Fields that Linux 6.1 does not have: those of timeouts came with 6.7, the others with 6.2."""
+
 # What Linux 6.18 and later have behind these; Accurate ECN (RFC 9768) has the byte counters.
 ECN_INFO_FIELDS: tuple[tuple[str, str], ...] = (
     ("received_ce_segments", "u4"),
@@ -101,8 +105,10 @@ ECN_INFO_FIELDS: tuple[tuple[str, str], ...] = (
 ECN_COUNTERS = tuple(name for name, _form in ECN_INFO_FIELDS[:-1])
 ECN_STATES = {"ecn_mode": 2, "accecn_opt_seen": 2, "accecn_fail_mode": 4}
 """The bit fields of tcp_info about ECN, and the bits of each."""
-NO_ECN_FIELD = -1
-"""In a sample what a kernel does not report of ECN. Stored as NULL."""
+ABSENT_COLUMNS = (*RECENT_INFO_FIELDS, *ECN_COUNTERS, *ECN_STATES)
+"""Columns of tcp_info that some kernels do not report."""
+ABSENT = -1
+"""In a sample, the value of such a column that the kernel does not report. It reads back as NaN."""
 
 # INET_DIAG_SKMEMINFO (include/uapi/linux/sock_diag.h), bytes unless named otherwise.
 SKMEM_FIELDS: tuple[tuple[str, str], ...] = tuple(
@@ -132,7 +138,7 @@ CLOSE_WAIT, LAST_ACK, CLOSING. bytes_received then counts the FIN as a byte."""
 TCP_DTYPE = np.dtype(
     [("time_ns", "i8"), ("flow", "i4"), ("endpoint", "u1"), ("rqueue_bytes", "u4"),
      ("wqueue_bytes", "u4")]
-    + list(TCP_INFO_FIELDS)
+    + [(name, "i8" if name in RECENT_INFO_FIELDS else form) for name, form in TCP_INFO_FIELDS]
     + list(SKMEM_FIELDS)
     + [(name, "i8") for name in ECN_COUNTERS]
     + [(name, "i1") for name in ECN_STATES]

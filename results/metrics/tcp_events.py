@@ -42,7 +42,7 @@ def timeouts(data: RunData, flows: Sequence[int], span: Span) -> int | None:
 
     The growth of TCPTimeouts of the sender's host. Those of SYNs count, too. Where several TCP
     flows share a host, a flow has its own tcpi_total_rto, if all of them together are what the host
-    counted. None otherwise, and of a run that was stored without counters.
+    counted (Linux 6.7 and later). None otherwise, and of a run that was stored without counters.
     """
     known = counted(data, flows, span, _TIMEOUTS)
     return _of_sharing(data, flows, span) if known is None else known
@@ -59,6 +59,8 @@ def _of_sharing(data: RunData, flows: Sequence[int], span: Span) -> int | None:
     sharing = [flow for flow in everyone if namespaces(data, {flow}, ("source",)) & hosts]
     if not hosts or len(sharing) == len(chosen):
         return None
+    if any(np.isnan(data.tcp_columns(flow, SENDER)["total_rto"]).any() for flow in sharing):
+        return None  # before Linux 6.7
     together = sent(data, sharing, span, "total_rto") or 0
     if together != grown(data, hosts, span, _TIMEOUTS):
         return None

@@ -15,11 +15,10 @@ import numpy.typing as npt
 
 from orchestrator.errors import StoreError
 from orchestrator.recording.model import (
+    ABSENT,
+    ABSENT_COLUMNS,
     COUNTER_DTYPE,
     DATAGRAM_DTYPE,
-    ECN_COUNTERS,
-    ECN_STATES,
-    NO_ECN_FIELD,
     QUEUE_DTYPE,
     SENDER_STATE_DTYPE,
     SOJOURN_DTYPE,
@@ -38,11 +37,11 @@ MISSING_VALUES = {
     "delay_min_ns": -1,
     "delay_max_ns": -1,
     "end_ns": -1,
-    **dict.fromkeys((*ECN_COUNTERS, *ECN_STATES), NO_ECN_FIELD),
+    **dict.fromkeys(ABSENT_COLUMNS, ABSENT),
 }
 """Columns with a (signed) number that stands for a missing value, which reads back as NaN: an
-infinite ssthresh, a pacing rate without limit, a delay without packets, no end, a field of ECN that
-the kernel does not have."""
+infinite ssthresh, a pacing rate without limit, a delay without packets, no end, a field of
+tcp_info that the kernel does not have."""
 
 
 class DamagedSamplesError(StoreError):

@@ -14,10 +14,11 @@ import numpy.typing as npt
 
 from orchestrator.kinds.traffic import Connections
 from orchestrator.recording.model import (
+    ABSENT,
+    ABSENT_COLUMNS,
     ECN_COUNTERS,
-    ECN_STATES,
     FIN_RECEIVED,
-    NO_ECN_FIELD,
+    RECENT_COUNTERS,
     SENDER,
     TCP_DTYPE,
 )
@@ -43,12 +44,11 @@ COUNTERS = (
     "dsack_dups",
     "reord_seen",
     "rcv_ooopack",
-    "total_rto",
-    "total_rto_recoveries",
-    "total_rto_time_ms",
 )
-"""Fields of tcp_info that only grow; a flow's are the sums over its connections. Those of
-ECN_COUNTERS are treated alike where the kernel has them."""
+"""Fields of tcp_info that only grow; a flow's are the sums over its connections."""
+
+SOMETIMES = (*RECENT_COUNTERS, *ECN_COUNTERS)
+"""Those that are treated alike where the kernel has them."""
 
 PRESENT = (
     "rqueue_bytes",
@@ -73,7 +73,7 @@ _SUMS = np.dtype(
     [
         ("time_ns", "<i8"),
         ("cookie", "<u8"),
-        *((name, "<i8") for name in (*COUNTERS, *ECN_COUNTERS, LARGEST)),
+        *((name, "<i8") for name in (*COUNTERS, *SOMETIMES, LARGEST)),
     ]
 )
 _Key = tuple[int, int]
@@ -148,7 +148,7 @@ class ConnectionsDecoder:
 def _sums(rows: Array, cookies: npt.NDArray[np.uint64]) -> Array:
     out = np.zeros(len(rows), _SUMS)
     out["time_ns"], out["cookie"] = rows["time_ns"], cookies
-    for name in (*COUNTERS, *ECN_COUNTERS):
+    for name in (*COUNTERS, *SOMETIMES):
         out[name] = rows[name]
     out[LARGEST] = _windows(rows)
     out["bytes_received"] -= rows["bytes_received"] > 0
@@ -173,8 +173,8 @@ def _series(end: _EndSamples, times_ns: Times, many: bool) -> Array:
     rows = rows[np.isin(rows["time_ns"], row_times_ns)]
     index = np.searchsorted(row_times_ns, rows["time_ns"])
     out = np.zeros(len(row_times_ns), TCP_DTYPE)
-    for name in (*ECN_COUNTERS, *ECN_STATES):
-        out[name] = NO_ECN_FIELD
+    for name in ABSENT_COLUMNS:
+        out[name] = ABSENT
     fin = np.isin(rows["state"], FIN_RECEIVED)
     shown_fin = np.zeros(len(row_times_ns), np.int64)
     if many:
@@ -194,9 +194,7 @@ def _series(end: _EndSamples, times_ns: Times, many: bool) -> Array:
     out["time_ns"] = row_times_ns
     before = np.searchsorted(closed["time_ns"], row_times_ns, side="right")
     reported = [
-        name
-        for name in ECN_COUNTERS
-        if (rows[name] != NO_ECN_FIELD).any() or (closed[name] != NO_ECN_FIELD).any()
+        name for name in SOMETIMES if (rows[name] != ABSENT).any() or (closed[name] != ABSENT).any()
     ]
     for name in (*COUNTERS, *reported):
         total = np.concatenate([[0], np.cumsum(closed[name])])[before]

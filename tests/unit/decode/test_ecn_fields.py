@@ -16,9 +16,10 @@ from orchestrator.decode.flows.socket_flows import FlowPorts
 from orchestrator.decode.output import OutputFolder
 from orchestrator.protocol.reports.records import TCP_HEAD
 from orchestrator.recording.model import (
+    ABSENT,
     ECN_COUNTERS,
     ECN_STATES,
-    NO_ECN_FIELD,
+    RECENT_INFO_FIELDS,
     TCP_DTYPE,
     TCP_INFO_FIELDS,
 )
@@ -73,15 +74,25 @@ def test_the_largest_counts_are_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("more", [b"", bytes(4 * 7)])
 def test_a_shorter_answer_lacks_fields(tmp_path: Path, more: bytes) -> None:
     (row,) = decoded(tmp_path, info(more))
-    there = [int(row[name]) != NO_ECN_FIELD for name in FIELDS]
+    there = [int(row[name]) != ABSENT for name in FIELDS]
     assert there == [bool(more)] * len(ECN_COUNTERS) + [False] * len(ECN_STATES)
+
+
+@pytest.mark.parametrize(("size_bytes", "there"), [(232, 0), (240, 2), (248, 5)])
+def test_an_older_kernel_lacks_fields(tmp_path: Path, size_bytes: int, there: int) -> None:
+    """tcp_info of Linux 6.1 ends with snd_wnd; 6.2 added two fields, and 6.7 those of timeouts."""
+    (row,) = decoded(tmp_path, info()[:size_bytes])
+    reported = [int(row[name]) != ABSENT for name in RECENT_INFO_FIELDS]
+    assert reported == [True] * there + [False] * (5 - there)
+    columns = tcp_series(np.array([row]), 1).columns((0, 0))
+    assert listed("total_rto", columns["total_rto"]) == [0 if there > 2 else None]
 
 
 @pytest.mark.parametrize("word", [0, 2 << 16, 1 << 16 | 3])
 def test_the_word_of_the_first_kernels_says_nothing(tmp_path: Path, word: int) -> None:
     """They have what failed in its low half and the option in its high half, and no mode."""
     (row,) = decoded(tmp_path, info(ecn(word), OPTION_ECN))
-    assert [int(row[name]) for name in ECN_STATES] == [NO_ECN_FIELD] * 3
+    assert [int(row[name]) for name in ECN_STATES] == [ABSENT] * 3
     assert int(row["received_ce_segments"]) == 11
 
 
@@ -98,7 +109,7 @@ def several(kind: Any, *seen: tuple[int, int, dict[str, int]]) -> list[list[int]
         row = np.zeros(1, TCP_DTYPE)
         row["time_ns"], row["state"] = time_ns, 1
         for name in FIELDS:
-            row[name] = NO_ECN_FIELD
+            row[name] = ABSENT
         for name, value in fields.items():
             row[name] = value
         decoder.take(row, np.array([cookie], np.uint64))

@@ -8,10 +8,10 @@ import numpy as np
 
 from orchestrator.recording.counters import ECN_PACKETS, KEPT, CounterNames
 from orchestrator.recording.model import (
+    ABSENT,
     COUNTER_DTYPE,
     ECN_COUNTERS,
     ECN_STATES,
-    NO_ECN_FIELD,
     RECEIVER,
 )
 from results import metrics
@@ -24,7 +24,7 @@ OF_HOSTS = ("ce_packets", "ect0_packets", "ect1_packets", "not_ect_packets")
 RECEIVED = ("received_ce_segments", "received_ce_bytes", "received_ect0_bytes",
             "received_ect1_bytes")  # fmt: skip
 TOLD = ("delivered_ce_bytes", "delivered_ect0_bytes", "delivered_ect1_bytes")
-NOT_THERE = dict.fromkeys((*ECN_COUNTERS, *ECN_STATES), NO_ECN_FIELD)
+NOT_THERE = dict.fromkeys((*ECN_COUNTERS, *ECN_STATES), ABSENT)
 
 
 def receiver(time_s: float, **fields: int) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from orchestrator.recording.counters import ECN_PACKETS, ECN_REACTIONS, KEPT, CounterNames
-from orchestrator.recording.model import COUNTER_DTYPE
+from orchestrator.recording.model import ABSENT, COUNTER_DTYPE
 from results import metrics
 from results.metrics import tcp_events
 from results.metrics.base import Span
@@ -122,6 +122,14 @@ def test_tcp_info_counts_for_flows_only_where_it_is_what_the_host_counted() -> N
     found = metrics.compute(run)[WHOLE]
     assert [one["timeouts"] for one in found.flows] == [None, None]
     assert found.run["timeouts"] == 3
+
+
+def test_timeouts_of_flows_that_share_a_host_are_unknown_before_linux_6_7() -> None:
+    rows = [sender(10.0, flow=0, total_rto=ABSENT), sender(10.0, flow=1, total_rto=ABSENT)]
+    run = data((10.0, 0, "TCPTimeouts", 0), tcp=rows, flows=[flow("a"), flow("b")])
+    found = metrics.compute(run)[WHOLE]
+    assert [one["timeouts"] for one in found.flows] == [None, None]
+    assert found.run["timeouts"] == 0
 
 
 def test_hosts_in_one_namespace_are_as_one() -> None:
