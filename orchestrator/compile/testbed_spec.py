@@ -34,6 +34,10 @@ _MANY_QUEUES = 200
 """Reading all queues once costs about 15 us each. So networks with many are read seldom."""
 
 
+MOST_FULLY_MESHED = 100
+"""Hosts that all reach each other where a user types commands: each needs an entry at each."""
+
+
 def readings_ns(network: Network) -> int:
     """Return the period at which the queues of a network are read for checks.
 
@@ -114,6 +118,23 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
             "limit_bytes": run.capture.limit_bytes,
             "snap_bytes": run.capture.snap_bytes,
         }
+    return document
+
+
+def interactive_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
+    """Return the specification of a run's network for a user's commands, without flows.
+
+    All hosts reach each other, if there are at most MOST_FULLY_MESHED; of more hosts, those that
+    are the two ends of a flow do.
+    """
+    document = bed_spec(run, memory_bytes)
+    network = run.network
+    if len(network.hosts) <= MOST_FULLY_MESHED:
+        for host in document["hosts"]:
+            host["peers"] = [other for other in network.hosts if other != host["name"]]
+        document["forwarding"] = _forwarding(network, list(network.hosts))
+        document.pop("pair_rules", None)
+    document.update(flows=[], planned_steps=[], traces=[], interactive=True)
     return document
 
 

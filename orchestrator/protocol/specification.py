@@ -355,6 +355,8 @@ class TestbedSpec(_RunSpec):
     """Sysctls of the whole machine, which only a guest sets."""
     probes: ProbesSpec
     capture: NotRequired[CaptureSpec]
+    interactive: NotRequired[bool]
+    """Whether the network is for a user's commands; then it has no flows."""
     modules: NotRequired[list[ModuleSpec]]
     """Set by the back end before it writes the file."""
     hook: NotRequired[str]

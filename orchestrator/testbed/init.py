@@ -122,6 +122,10 @@ def _run_bed(spec: TestbedSpec) -> None:
     from orchestrator.testbed.sampling.records import Records
 
     spec["folder"] = INPUT
+    if spec.get("interactive"):
+        from orchestrator.testbed import shell
+
+        shell.serve(spec, Records(OUTPUT), GuestMachine(), OUTPUT)
     run(spec, Records(OUTPUT), GuestMachine())
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -34,6 +34,7 @@ from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol import engines
 from orchestrator.protocol.reports.trace_records import WANTED
+from orchestrator.protocol.specification import TestbedSpec
 from orchestrator.recording.model import Recording
 
 __all__ = ("TRAITS", "Guest", "examine", "make")
@@ -127,16 +128,22 @@ class Guest:
         )
 
     def write_input(
-        self, spec: RunSpec, folder: Path
+        self,
+        spec: RunSpec,
+        folder: Path,
+        specify: Callable[[RunSpec, int], TestbedSpec] = bed_spec,
     ) -> tuple[sandbox.SandboxPaths, list[ProvidedModule]]:
         """Write all that the guest of a run reads to ``folder/in``, and make ``folder/out``.
+
+        ``specify`` returns what the test bed does, of the run and the guest's memory in bytes.
 
         Raises:
             MachineError: a congestion-control module is not part of the guest kernel.
         """
         kernel = self.kernel_of(spec)
         provided = provide(spec, self.modules[kernel.key], kernel, folder / "in" / "modules")
-        return _prepare(spec, self, folder, memory_bytes(spec), provided), provided
+        document = specify(spec, memory_bytes(spec))
+        return _prepare(spec, self, folder, document, provided), provided
 
     def machine(self, spec: RunSpec, worker: str | None = None) -> Machine:
         """Return the machine of the test bed; ``worker`` names another one that booted it."""
@@ -168,9 +175,12 @@ def make(options: BackendOptions) -> Guest:
 
 
 def _prepare(
-    spec: RunSpec, options: Guest, folder: Path, memory: int, modules: Sequence[ProvidedModule]
+    spec: RunSpec,
+    options: Guest,
+    folder: Path,
+    document: TestbedSpec,
+    modules: Sequence[ProvidedModule],
 ) -> sandbox.SandboxPaths:
-    document = bed_spec(spec, memory)
     kernel = options.kernel_of(spec)
     without_absent(document, kernel.release)
     input_folder, output = folder / "in", folder / "out"
@@ -182,7 +192,8 @@ def _prepare(
     document["modules"] = [
         {"name": module.name, "parameters": module.parameters} for module in modules
     ]
-    program_files.provide(spec, document, input_folder)
+    if document["flows"]:
+        program_files.provide(spec, document, input_folder)
     (input_folder / "spec.json").write_text(json.dumps(document), encoding="utf-8")
     return sandbox.SandboxPaths(
         kernel.linux, bed_code.PARTS, kernel.modules_dir, input_folder, output

@@ -16,7 +16,7 @@ from orchestrator.sandbox import limits, view
 from orchestrator.sandbox.boundary import Boundary
 
 _EPOCH_NS = 1_700_000_000_000_000_000
-_ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TMPDIR": "/dev/shm"}
+ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TMPDIR": "/dev/shm"}
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def run_guest(
         process.started(
             command if boundary is None else boundary.command(command),
             console,
-            _ENVIRONMENT if boundary is None else {**_ENVIRONMENT, **view.run_environment(folder)},
+            ENVIRONMENT if boundary is None else {**ENVIRONMENT, **view.run_environment(folder)},
             {context.cpu},
             boundary=boundary,
         ) as started,
