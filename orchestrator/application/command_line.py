@@ -81,6 +81,7 @@ def opened(request: ShellRequest, listener: Listener, say: Say) -> Iterator[Comm
     guest = backends.make(backends.DEFAULT, options)
     assert isinstance(guest, Guest)
     guest.prepare(replace(planned, runs=[spec]))
+    preparing("building the network", None)
     with network_shell.opened(guest, spec, say) as shell:
         yield CommandLine(spec.network, shell.run, say, request.host)
 

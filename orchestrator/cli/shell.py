@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import readline
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -52,7 +53,6 @@ def command(file: Path, host: str | None, overrides: tuple[str, ...], reduced: b
 
     with contextlib.ExitStack() as stack:
         with status:
-            status.show("building the network")
             request = ShellRequest(file, overrides, reduced, host)
             line = stack.enter_context(opened(request, show, _print))
         if interactive:
@@ -82,8 +82,6 @@ def _serve(line: CommandLine, lines: Iterator[str]) -> int:
 
 def _typed(line: CommandLine) -> Iterator[str]:
     """Yield lines as a user types them, with a history and completion of names."""
-    import readline
-
     def complete(text: str, state: int) -> str | None:
         fitting = [name for name in line.names if name.startswith(text)]
         return fitting[state] if state < len(fitting) else None

@@ -113,6 +113,7 @@ TRIED: dict[str, list[list[str]]] = {
     "run": [["hostile.yaml", "--junit", "out.xml"], ["hostile.yaml", "--json"], ["refused.yaml"]],
     "runs": [[], ["--json"], ["--experiment", NAME], ["--experiment", "no" + TEXT],
              ["--sort", TEXT]],
+    "shell": [["refused.yaml"], ["hostile.yaml", TEXT]],
     "show": [["RUN"], ["FAILED"], ["RUN", "--json"], ["RUN", "--console"], ["RUN", "--log"]],
     "summary": [
         [NAME, *form, *more]
@@ -274,6 +275,7 @@ def test_no_command_obeys_a_strangers_text(there: dict[str, str], command: str) 
         "plot queue",
         "plot sequence",
         "explain",
+        "shell",
         "zoom",
     ), f"no call of {command} in TRIED succeeds: {result.stderr}"
     for file in set(Path().rglob("*")) - before:
