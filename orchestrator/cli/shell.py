@@ -82,6 +82,7 @@ def _serve(line: CommandLine, lines: Iterator[str]) -> int:
 
 def _typed(line: CommandLine) -> Iterator[str]:
     """Yield lines as a user types them, with a history and completion of names."""
+
     def complete(text: str, state: int) -> str | None:
         fitting = [name for name in line.names if name.startswith(text)]
         return fitting[state] if state < len(fitting) else None

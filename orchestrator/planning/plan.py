@@ -217,7 +217,7 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
 
     requested = {name: requested_queue.spec for name, requested_queue in layout.queues.items()}
     events, event_faults = plan_events(
-        EventInputs(variant.scenario, network, entries, requested, size)
+        EventInputs(variant.scenario, network, entries, requested, size, seed)
     )
     if event_faults:
         raise ScenarioError([variant.mark(path).fault(message) for path, message in event_faults])
@@ -225,9 +225,8 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     resolved = variant.scenario.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude={"matrix", "repetitions", "seeds"}
     )
-    planned = AdviceInput(
-        variant.scenario, network, entries, layout.scenario_paths, events, layout.drawn
-    )
+    drawn = layout.drawn or any(event.is_drawn for event in variant.scenario.events)
+    planned = AdviceInput(variant.scenario, network, entries, layout.scenario_paths, events, drawn)
     largest = replace(planned, network=at_most(network, events))
     if large := list(too_large(largest)):
         raise ScenarioError([variant.mark(path).fault(message) for path, message in large])
@@ -235,7 +234,7 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     flows = tuple(planned.flows)
     lab = lab_plan(variant.scenario, network)
     files = variant.modules.files.named_in(resolved)
-    return _Draft(network, flows, events, resolved, warnings, hosts, layout.drawn, lab, files)
+    return _Draft(network, flows, events, resolved, warnings, hosts, drawn, lab, files)
 
 
 def _with_queues(

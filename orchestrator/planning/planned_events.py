@@ -44,7 +44,7 @@ def plan_events(inputs: EventInputs) -> tuple[tuple[PlannedEvent, ...], list[Fin
     )
     for time_ns, number in order:
         try:
-            planned.append(network.plan(time_ns, events[number]))
+            planned.append(network.plan(time_ns, number, events[number]))
         except EventFault as fault:
             faults[("events", number, *fault.path), str(fault)] = None
     return tuple(planned), list(faults)

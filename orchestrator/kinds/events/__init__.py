@@ -7,7 +7,7 @@ The key with a kind's name selects the kind: ``{at: 30s, link: bottleneck, rate:
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import Field, model_validator
@@ -125,6 +125,19 @@ class EventSpec(Strict, ABC):
             return range(at_ns, at_ns + 1)
         last_ns = duration_ns - 1 if self.until is None else nanoseconds(self.until)
         return range(at_ns, min(last_ns, duration_ns - 1) + 1, nanoseconds(self.every))
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether the run's seed decides what the event changes."""
+        return False
+
+    def drawn(self, draw: Callable[[str], float]) -> EventSpec:
+        """Return the event with what the seed decides for one time.
+
+        ``draw`` returns a number from 0 to below 1 for the name of a value.
+        """
+        del draw
+        return self
 
     @abstractmethod
     def apply(self, network: NetworkState) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -12,8 +13,9 @@ from pydantic import (
     model_validator,
 )
 
+from orchestrator.kinds.drawn_values import DrawnDelay, DrawnRate, EventDelay, EventRate
 from orchestrator.kinds.events import Direction, EventSpec, NetworkState, RouteRequest
-from orchestrator.kinds.fields import Chance, Delay, Rate
+from orchestrator.kinds.fields import Chance
 from orchestrator.kinds.impairments import Jitter, Reordering
 from orchestrator.kinds.losses import AnyLoss
 
@@ -42,8 +44,15 @@ class LinkEvent(EventSpec):
     kind: Literal["link"] = Field(default="link", description="a link changes")
     link: Names = Field(description="name of a link, or a list of names")
     direction: Direction = Field(default="both", description="direction of the link")
-    rate: Rate | None = Field(default=None, description="new rate, of a link that has one")
-    delay: Delay | None = Field(default=None, description="new one-way delay")
+    rate: EventRate | None = Field(
+        default=None,
+        description="new rate, of a link that has one; {uniform: [LEAST, MOST]} draws it from the "
+        "seed each time, in whole kbit/s, one value for all links of the event",
+    )
+    delay: EventDelay | None = Field(
+        default=None,
+        description="new one-way delay; {uniform: [LEAST, MOST]} draws it, in whole microseconds",
+    )
     loss: AnyLoss | None = Field(default=None, description="new loss model")
     jitter: Jitter | None = Field(default=None, description="new jitter")
     reordering: Reordering | None = Field(default=None, description="new reordering")
@@ -73,13 +82,27 @@ class LinkEvent(EventSpec):
             raise ValueError(f"nothing changes: give one or more of {', '.join(_CHANGES)}")
         return self
 
+    @property
+    def is_drawn(self) -> bool:
+        """Whether its rate or its delay is drawn from the seed."""
+        return isinstance(self.rate, DrawnRate) or isinstance(self.delay, DrawnDelay)
+
+    def drawn(self, draw: Callable[[str], float]) -> LinkEvent:
+        """Return the event with a rate and a delay that are drawn."""
+        values: dict[str, int | float] = {}
+        if isinstance(self.rate, DrawnRate):
+            values["rate"] = self.rate.drawn(draw("rate"))
+        if isinstance(self.delay, DrawnDelay):
+            values["delay"] = self.delay.drawn(draw("delay"))
+        return self.model_copy(update=values) if values else self
+
     def apply(self, network: NetworkState) -> None:
         """Change each channel of the links, then the routes."""
         for index, link in enumerate(self.link):
             for channel in network.channels(link, self.direction, ("link", index)):
-                if self.rate is not None:
+                if isinstance(self.rate, int):
                     network.set_rate(channel, self.rate)
-                if self.delay is not None:
+                if isinstance(self.delay, float):
                     network.set_delay(channel, self.delay)
                 self._impair(network, channel)
                 if self.queue is not None:

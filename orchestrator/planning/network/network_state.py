@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -47,6 +48,7 @@ class EventInputs:
 
     ``entries`` has the planned flows of each flow entry of the scenario. ``queues`` has the
     requested queue of each channel. ``size`` turns a requested queue into one that can be built.
+    ``seed`` is that of the run.
     """
 
     scenario: Scenario
@@ -54,6 +56,7 @@ class EventInputs:
     entries: Sequence[Sequence[PlannedFlow]]
     queues: Mapping[str, QueueSpec]
     size: Size
+    seed: int
 
 
 @dataclass
@@ -79,8 +82,17 @@ class NetworkState:
             self.routes[flow.source, flow.sink] = flow.path
             self.routes[flow.sink, flow.source] = flow.ack_path
 
-    def plan(self, time_ns: int, event: EventSpec) -> PlannedEvent:
-        """Apply an event at a time, and return what it changes; EventFault if it cannot."""
+    def plan(self, time_ns: int, number: int, event: EventSpec) -> PlannedEvent:
+        """Apply an event at a time, and return what it changes; EventFault if it cannot.
+
+        ``number`` is the event's place in the scenario. A drawn value depends on the seed, that
+        number, the time and the value's name.
+        """
+
+        def draw(name: str) -> float:
+            return random.Random(f"{self.inputs.seed}:event:{number}:{time_ns}:{name}").random()
+
+        event = event.drawn(draw)
         self.now_ns, self.changed, self.rerouted = time_ns, {}, {}
         event.apply(self)
         requested = event.model_dump(
