@@ -13,6 +13,7 @@ Makefiles have.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -68,6 +69,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}", re.ASCII)
 _NO_HEADER = re.compile(r"^([\w.+-]+)\.c:.*fatal error: ([\w./+-]+): No such file", re.ASCII)
 _NO_LIBRARY = re.compile(r"cannot find (-l[\w.+-]+)", re.ASCII)
 _NOT_MADE = re.compile(r"\*\*\* \[[^\]]*/([\w.+-]+)\] Error", re.ASCII)
+_INCLUDES = ("/usr/include", "/usr/local/include")
 _COMPILER_OF_BPF = "clang"
 _FIX = "see what its Makefiles do: those of Linux do not do that"
 
@@ -147,7 +149,9 @@ def _read(root: Path, kernel: GuestKernel) -> Selftests | None:
 
 def _is_here(lack: str) -> bool:
     if lack.endswith(".h"):
-        return any((Path(place) / lack).exists() for place in ("/usr/include", "/usr/local/include"))
+        return any(
+            (Path(place) / lack).exists() for place in ("/usr/include", "/usr/local/include")
+        )
     return lack == _COMPILER_OF_BPF and shutil.which(lack) is not None
 
 
@@ -277,10 +281,8 @@ class _Make:
     def _run(self, argv: Sequence[str]) -> list[str]:
         """Run make, which goes on after errors, and return the lines that it prints."""
         printed: list[str] = []
-        try:
+        with contextlib.suppress(StepFailedError):  # each test tells what did not compile for it
             build_steps.logged(self._step, argv, self.log, printed.append)
-        except StepFailedError:
-            pass  # what is missing then is told of each test
         return printed
 
     def _step(self, words: Sequence[str], take: Any) -> int:

@@ -46,10 +46,8 @@ class KernelTest(ResponseModel):
     output: str = Field(description="what it printed: the first and the last lines")
 
 
-class TestedKernel(Versioned):
+class KernelTests(Versioned):
     """A kernel's own tests, as `orchestrator guest test --json` prints them."""
-
-    __test__ = False  # to pytest
 
     release: str
     key: str = Field(description="its name in the cache")

@@ -52,7 +52,7 @@ class GuestTest:
 
 
 @dataclass(frozen=True)
-class TestEnd:
+class Ended:
     """How a test ended.
 
     Attributes:
@@ -63,8 +63,6 @@ class TestEnd:
         wall_s: wall time with the guest's boot.
         said: what it printed, bounded and without control characters.
     """
-
-    __test__ = False  # to pytest
 
     how: How
     status: int
@@ -81,7 +79,7 @@ class Bench:
     folder: Path
     cpu: int
 
-    def run(self, test: GuestTest, timeout_s: float) -> TestEnd:
+    def run(self, test: GuestTest, timeout_s: float) -> Ended:
         """Run a test, which may take ``timeout_s`` of wall time.
 
         Raises:
@@ -146,9 +144,7 @@ def open_bench(
         yield Bench(kernel, folder, max(os.sched_getaffinity(0)))
 
 
-def _ended(
-    read: OutputFolder, console: Path, wall_s: float, in_time: bool, error: str
-) -> TestEnd:
+def _ended(read: OutputFolder, console: Path, wall_s: float, in_time: bool, error: str) -> Ended:
     """Return how a guest's test ended, by what the guest wrote, which may be anything."""
     said, found = "", None
     try:
@@ -158,13 +154,13 @@ def _ended(
     except BedError as wrong:
         error = error or str(wrong)
     if not in_time:
-        return TestEnd("hung", 0, 0.0, wall_s, said)
+        return Ended("hung", 0, 0.0, wall_s, said)
     if error or found is None:
         lines = process.last_lines(console_text(console))
         reason = error or "the guest ended before the test did"
-        return TestEnd("broken", 0, 0.0, wall_s, "\n".join([said.rstrip(), reason, *lines]))
+        return Ended("broken", 0, 0.0, wall_s, "\n".join([said.rstrip(), reason, *lines]))
     how: How = "exit" if found[1] == b"exit" else "late"
-    return TestEnd(how, int(found[2]), int(found[3]) / 1e9, wall_s, said)
+    return Ended(how, int(found[2]), int(found[3]) / 1e9, wall_s, said)
 
 
 def _command() -> list[str]:

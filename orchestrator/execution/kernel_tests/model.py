@@ -62,7 +62,7 @@ class Result:
 
 
 @dataclass(frozen=True)
-class TestedKernel:
+class OwnResults:
     """The results of a kernel's own tests, in their order; ``not_there`` has absent folders."""
 
     release: str
@@ -105,7 +105,7 @@ class TestedKernel:
             )
             for one in self.results
         ]
-        return contract.TestedKernel.model_construct(
+        return contract.KernelTests.model_construct(
             schema_=SCHEMA,
             release=self.release,
             key=self.key,

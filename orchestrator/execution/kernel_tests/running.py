@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from guest import selftests as built
 from guest.build import GuestKernel
 from guest.selftests import Selftests
 from orchestrator import plaintext
-from orchestrator.backends.guest.kernel_tests import TestEnd, open_bench
+from orchestrator.backends.guest.kernel_tests import Ended, open_bench
 from orchestrator.execution.kernel_tests import known, needs
 from orchestrator.execution.kernel_tests.catalogue import (
     KERNEL,
@@ -24,7 +24,7 @@ from orchestrator.execution.kernel_tests.catalogue import (
     catalogue,
     scripts,
 )
-from orchestrator.execution.kernel_tests.model import KernelTest, Outcome, Result, TestedKernel
+from orchestrator.execution.kernel_tests.model import KernelTest, Outcome, Result, OwnResults
 
 TIMEOUT_S = 120.0
 """Wall time of a test, unless the user sets another one."""
@@ -41,20 +41,18 @@ before that), and its name."""
 
 
 @dataclass(frozen=True)
-class TestRequest:
+class Selection:
     """Which tests are run, for at most how much wall time each.
 
     ``scripts`` is a folder of packetdrill scripts. ``only`` has patterns of names.
     """
-
-    __test__ = False  # to pytest
 
     only: tuple[str, ...] = ()
     scripts: Path | None = None
     timeout_s: float = TIMEOUT_S
 
 
-def list_tests(kernel: GuestKernel, selftests: Selftests, request: TestRequest) -> Catalogue:
+def list_tests(kernel: GuestKernel, selftests: Selftests, request: Selection) -> Catalogue:
     """Return the tests that are asked for, each with what it lacks on this machine.
 
     Raises:
@@ -75,9 +73,9 @@ def list_tests(kernel: GuestKernel, selftests: Selftests, request: TestRequest) 
 def run_tests(
     kernel: GuestKernel,
     selftests: Selftests,
-    request: TestRequest,
+    request: Selection,
     watch: Watch = lambda _number, _all, _result, _name: None,
-) -> TestedKernel:
+) -> OwnResults:
     """Run the tests that are asked for, and return how each ended.
 
     Raises:
@@ -101,10 +99,10 @@ def run_tests(
                 result = judge(test, ended, request.timeout_s, kernel.release)
             results.append(result)
             watch(number, len(found.tests), result, test.name)
-    return TestedKernel(kernel.release, kernel.key, results, found.not_there)
+    return OwnResults(kernel.release, kernel.key, results, found.not_there)
 
 
-def judge(test: KernelTest, ended: TestEnd, timeout_s: float, release: str) -> Result:
+def judge(test: KernelTest, ended: Ended, timeout_s: float, release: str) -> Result:
     """Return the result of a test by the way in which it ended."""
     outcome, reason, lacks = _outcome(test, ended, timeout_s)
     if outcome in (Outcome.FAILED, Outcome.TIMEOUT):
@@ -117,7 +115,7 @@ def judge(test: KernelTest, ended: TestEnd, timeout_s: float, release: str) -> R
 
 
 def _outcome(
-    test: KernelTest, ended: TestEnd, timeout_s: float
+    test: KernelTest, ended: Ended, timeout_s: float
 ) -> tuple[Outcome, str, tuple[str, ...]]:
     if ended.how == "hung":
         return Outcome.TIMEOUT, f"it did not end within {timeout_s:g} s of wall time", ()
