@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree
 
 from orchestrator import plaintext
-from orchestrator.execution.kernel_tests.model import Outcome, Result, OwnResults
+from orchestrator.execution.kernel_tests.model import Outcome, OwnResults, Result
 
 _LINES = 20
 """Lines of a test's output that are shown, from its end."""

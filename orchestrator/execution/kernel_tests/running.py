@@ -24,7 +24,7 @@ from orchestrator.execution.kernel_tests.catalogue import (
     catalogue,
     scripts,
 )
-from orchestrator.execution.kernel_tests.model import KernelTest, Outcome, Result, OwnResults
+from orchestrator.execution.kernel_tests.model import KernelTest, Outcome, OwnResults, Result
 
 TIMEOUT_S = 120.0
 """Wall time of a test, unless the user sets another one."""

@@ -14,7 +14,7 @@ from orchestrator.execution.kernel_tests.model import Outcome
 from orchestrator.files.system_errors import unwritable
 
 if TYPE_CHECKING:
-    from orchestrator.execution.kernel_tests.model import Result, OwnResults
+    from orchestrator.execution.kernel_tests.model import OwnResults, Result
 
 _MOST_NAMED = 12
 """Missing things that the last lines name."""
