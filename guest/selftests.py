@@ -149,9 +149,7 @@ def _read(root: Path, kernel: GuestKernel) -> Selftests | None:
 
 def _is_here(lack: str) -> bool:
     if lack.endswith(".h"):
-        return any(
-            (Path(place) / lack).exists() for place in ("/usr/include", "/usr/local/include")
-        )
+        return any((Path(place) / lack).exists() for place in _INCLUDES)
     return lack == _COMPILER_OF_BPF and shutil.which(lack) is not None
 
 
@@ -323,11 +321,15 @@ def unique(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _with_unmade(folders: Sequence[FolderLists], result: Path) -> Iterator[FolderLists]:
-    """Yield the folders with what lacks of generated programs, whatever make said of them."""
+    """Yield the folders with what lacks of generated programs, whatever make said of them.
+
+    What is here is not what was missing.
+    """
     for one in folders:
         place = result / SELFTESTS / one.folder
         absent = [name for name in one.generated if not (place / name).is_file()]
-        lacking = {name: one.lacking.get(name, "") for name in absent}
+        told = {name: one.lacking.get(name, "") for name in absent}
+        lacking = {name: "" if _is_here(lack) else lack for name, lack in told.items()}
         yield FolderLists(one.folder, one.tests, one.generated, lacking)
 
 
