@@ -29,6 +29,7 @@ from orchestrator.testbed.kernel import system
 
 OUTPUT = "/run/out"
 _FOLDERS = ("/run", "/tmp", "/var", "/root", "/home", "/mnt")
+_MODULES = "/usr/lib/modules"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _OPTIONAL_MOUNTS = (
     ("debugfs", "/sys/kernel/debug"),
@@ -41,11 +42,11 @@ _SIOCGIFFLAGS, _SIOCSIFFLAGS, _IFF_UP = 0x8913, 0x8914, 1
 def main() -> None:
     """Run as process 1 and never return."""
     try:
-        _mount()
-        _load_modules()
-        _raise_loopback()
         with open(f"{os.environ['BED_INPUT']}/test.json") as text:
             test = json.load(text)
+        _mount()
+        _provide_modules(test["built_in"])
+        _raise_loopback()
         _run(test["command"], f"{os.environ['BED_TESTS']}/{test['folder']}", test["limit_s"])
     except BaseException:  # noqa: BLE001 - process 1 must power off whatever happened
         traceback.print_exc()
@@ -78,11 +79,23 @@ def _mount() -> None:
     system.mount("overlay", tests, "overlay", 0, layers)
 
 
-def _load_modules() -> None:
+def _provide_modules(built_in: list[str]) -> None:
+    """Load the modules of this kernel, and let modprobe find them and those that are built in.
+
+    Tests begin with modprobe, which fails where it has never heard of a module.
+    """
     # Twice, because a few modules need the symbols of another one.
     for path in 2 * sorted(glob.glob(f"{os.environ['BED_MODULES']}/*.ko")):
         with contextlib.suppress(OSError):
             system.load_module(path, "")
+    with contextlib.suppress(OSError):  # a machine without kernels of its own has no such folder
+        system.mount("tmpfs", _MODULES, "tmpfs")
+        folder = f"{_MODULES}/{os.uname().release}"
+        os.mkdir(folder)
+        os.symlink(os.environ["BED_MODULES"], f"{folder}/kernel")
+        with open(f"{folder}/modules.builtin", "w") as table:
+            table.writelines(f"kernel/{name}.ko\n" for name in built_in)
+        subprocess.run(["/usr/sbin/depmod"], check=False)
 
 
 def _raise_loopback() -> None:

@@ -32,6 +32,8 @@ _MEMORY_BYTES = 1024 * MIB
 _EPOCH_NS = 1_700_000_000_000_000_000
 _STATUS_BYTES = 64
 _STATUS = re.compile(rb"(exit|late) (-?\d{1,5}) (\d{1,18})\n", re.ASCII)
+_INITIALISED = re.compile(r"\b__initcall__kmod_(\w+?)__\d+_\d+_", re.ASCII)
+"""___initcall_id() of include/linux/init.h makes such names."""
 _BOUNDS = Bounds(file_bytes={"said": 64 * MIB, "status": _STATUS_BYTES})
 _LINES = 400
 """Lines of a test's output that are kept: the first and the last ones."""
@@ -62,6 +64,7 @@ class Ended:
         simulated_s: the guest's time that it took; 0 where that is not known.
         wall_s: wall time with the guest's boot.
         said: what it printed, bounded and without control characters.
+        error: what is wrong with a broken guest.
     """
 
     how: How
@@ -69,14 +72,19 @@ class Ended:
     simulated_s: float
     wall_s: float
     said: str
+    error: str = ""
 
 
 @dataclass(frozen=True)
 class Bench:
-    """Boots a guest for one test after the other; ``folder`` holds what the guests read."""
+    """Boots a guest for one test after the other.
+
+    ``folder`` holds what the guests read. ``built_in`` are the modules that are built in.
+    """
 
     kernel: GuestKernel
     folder: Path
+    built_in: tuple[str, ...]
     cpu: int
 
     def run(self, test: GuestTest, timeout_s: float) -> Ended:
@@ -88,7 +96,12 @@ class Bench:
         given, output, console = (self.folder / name for name in ("in", "out", "console"))
         remove_with_retries(output)
         output.mkdir()
-        document = {"command": test.command, "folder": test.folder, "limit_s": test.limit_s}
+        document = {
+            "command": test.command,
+            "folder": test.folder,
+            "limit_s": test.limit_s,
+            "built_in": self.built_in,
+        }
         (given / "test.json").write_text(json.dumps(document), encoding="utf-8")
         paths = sandbox.SandboxPaths(
             self.kernel.linux, bed_code.PARTS, self.kernel.modules_dir, given, output
@@ -141,7 +154,14 @@ def open_bench(
             cache.copy(source, tests / name)
         for name, source in programs.items():
             cache.copy(source.resolve(), own / name)
-        yield Bench(kernel, folder, max(os.sched_getaffinity(0)))
+        yield Bench(kernel, folder, _built_in(kernel), max(os.sched_getaffinity(0)))
+
+
+def _built_in(kernel: GuestKernel) -> tuple[str, ...]:
+    """Return the modules that a kernel has built in, by the symbols of their initialisation."""
+    symbols = kernel.linux.parent / "System.map"
+    text = symbols.read_text(errors="replace") if symbols.is_file() else ""
+    return tuple(sorted(set(_INITIALISED.findall(text))))
 
 
 def _ended(read: OutputFolder, console: Path, wall_s: float, in_time: bool, error: str) -> Ended:
@@ -158,7 +178,7 @@ def _ended(read: OutputFolder, console: Path, wall_s: float, in_time: bool, erro
     if error or found is None:
         lines = process.last_lines(console_text(console))
         reason = error or "the guest ended before the test did"
-        return Ended("broken", 0, 0.0, wall_s, "\n".join([said.rstrip(), reason, *lines]))
+        return Ended("broken", 0, 0.0, wall_s, "\n".join([said.rstrip(), *lines]), reason)
     how: How = "exit" if found[1] == b"exit" else "late"
     return Ended(how, int(found[2]), int(found[3]) / 1e9, wall_s, said)
 

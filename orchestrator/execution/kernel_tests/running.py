@@ -29,10 +29,19 @@ from orchestrator.execution.kernel_tests.model import KernelTest, Outcome, OwnRe
 TIMEOUT_S = 120.0
 """Wall time of a test, unless the user sets another one."""
 
+KNOWN_TO_HANG_S = 20.0
+"""Wall time of a test that is known to hang."""
+
 _SKIPPED = 4
 """Exit status of a test that says itself that it cannot be tried (KSFT_SKIP)."""
 _REASON_CHARS = 200
-_NO_COMMAND = re.compile(r"(?:^|[\s:])([\w.+-]+): (?:command )?not found$", re.MULTILINE)
+_NO_COMMAND = re.compile(
+    r"(?:^|[\s:])([\w.+-]+): (?:command )?not found$"
+    r"|exec of \"([\w.+-]+)\" failed: No such file"
+    r"|SKIP: ([\w.+-]+) not installed",
+    re.MULTILINE,
+)
+"""As shells, `ip netns exec` and lib.sh of the selftests tell of a program that is not there."""
 _NO_MODULE = re.compile(r"ModuleNotFoundError: No module named '([\w.]+)'", re.ASCII)
 
 Watch = Callable[[int, int, Result | None, str], None]
@@ -95,8 +104,11 @@ def run_tests(
             if test.lacks:
                 result = Result(test.name, Outcome.LACKING, "", test.lacks)
             else:
-                ended = bench.run(test.guest, request.timeout_s)
-                result = judge(test, ended, request.timeout_s, kernel.release)
+                timeout_s = request.timeout_s
+                if known.hangs(test.name, kernel.release):
+                    timeout_s = min(timeout_s, KNOWN_TO_HANG_S)
+                ended = bench.run(test.guest, timeout_s)
+                result = judge(test, ended, timeout_s, kernel.release)
             results.append(result)
             watch(number, len(found.tests), result, test.name)
     return OwnResults(kernel.release, kernel.key, results, found.not_there)
@@ -123,11 +135,11 @@ def _outcome(
         limit_s = test.guest.limit_s
         return Outcome.TIMEOUT, f"it did not end within {limit_s:g} s of the guest's time", ()
     if ended.how == "broken":
-        return Outcome.FAILED, "the guest ended before the test did", ()
+        return Outcome.FAILED, plaintext.one_line(ended.error), ()
     if ended.status == 0:
         return Outcome.OK, "", ()
     if (missing := _missing_commands(ended.said)) or ended.status == _SKIPPED:
-        reason = _last_words(ended.said) if ended.status == _SKIPPED else ""
+        reason = "" if missing else _last_words(ended.said)
         return Outcome.LACKING, reason, missing
     if ended.status < 0:
         return Outcome.FAILED, f"ended by signal {-ended.status}", ()
@@ -136,7 +148,7 @@ def _outcome(
 
 def _missing_commands(said: str) -> tuple[str, ...]:
     """Return the programs and Python modules that a test that failed did not find."""
-    programs = [name for name in _NO_COMMAND.findall(said) if name not in ("line", "sh", "bash")]
+    programs = [name for found in _NO_COMMAND.findall(said) for name in found if name]
     modules = [f"Python's {name}" for name in _NO_MODULE.findall(said)]
     return tuple(dict.fromkeys([*programs, *modules]))
 

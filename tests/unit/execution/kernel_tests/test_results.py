@@ -16,7 +16,7 @@ TEST = KernelTest("net/a.sh", GuestTest(("./a.sh",), "kernel/net", 45.0))
 
 
 def judged(how: How, status: int, said: str = "") -> Result:
-    return judge(TEST, Ended(how, status, 1.5, 0.7, said), 9.0, "6.12.7")
+    return judge(TEST, Ended(how, status, 1.5, 0.7, said, "it broke"), 9.0, "6.12.7")
 
 
 @pytest.mark.parametrize(
@@ -31,11 +31,14 @@ def judged(how: How, status: int, said: str = "") -> Result:
         ("exit", 1, "./a.sh: line 3: nft: command not found", Outcome.LACKING, "lacks nft"),
         ("exit", 127, "env: 'x': not here\n./a.sh: 3: dropwatch: not found", Outcome.LACKING,
          "lacks dropwatch"),
+        ("exit", 4, "SKIP: mausezahn not installed", Outcome.LACKING, "lacks mausezahn"),
+        ("exit", 1, 'exec of "nft" failed: No such file or directory', Outcome.LACKING,
+         "lacks nft"),
         ("exit", 1, "ModuleNotFoundError: No module named 'yaml'", Outcome.LACKING,
          "lacks Python's yaml"),
         ("late", -9, "", Outcome.TIMEOUT, "it did not end within 45 s of the guest's time"),
         ("hung", 0, "", Outcome.TIMEOUT, "it did not end within 9 s of wall time"),
-        ("broken", 0, "panic", Outcome.FAILED, "the guest ended before the test did"),
+        ("broken", 0, "panic", Outcome.FAILED, "it broke"),
     ],
 )  # fmt: skip
 def test_a_test_is_judged_by_how_it_ended(
@@ -56,6 +59,7 @@ def test_a_known_failure_has_its_reason_on_its_kernels_alone(
     assert judged("exit", 0).outcome is Outcome.OK
     assert judged("exit", 4, "SKIP").outcome is Outcome.LACKING
     assert known.reason_of("net/a.sh", "7.3.4") is None
+    assert not known.hangs("net/a.sh", "6.12.7")
     assert known.reason_of("net/b.sh", "6.12.7") is None
 
 
