@@ -13,7 +13,7 @@ pytestmark = pytest.mark.guest
 
 WALL_S, SHORT_WALL_S = 60.0, 3.0
 LIMIT_S = 30
-SPINS = SPINS
+SPINS = "spins.py"
 TESTS = {
     "good.sh": """\
 set -e
