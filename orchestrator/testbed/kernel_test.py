@@ -29,7 +29,7 @@ from orchestrator.testbed.kernel import system
 
 OUTPUT = "/run/out"
 _FOLDERS = ("/run", "/tmp", "/var", "/root", "/home", "/mnt")
-_MODULES = "/usr/lib/modules"
+_MODULES = "/run/modules"
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _OPTIONAL_MOUNTS = (
     ("debugfs", "/sys/kernel/debug"),
@@ -88,14 +88,14 @@ def _provide_modules(built_in: list[str]) -> None:
     for path in 2 * sorted(glob.glob(f"{os.environ['BED_MODULES']}/*.ko")):
         with contextlib.suppress(OSError):
             system.load_module(path, "")
-    with contextlib.suppress(OSError):  # a machine without kernels of its own has no such folder
-        system.mount("tmpfs", _MODULES, "tmpfs")
-        folder = f"{_MODULES}/{os.uname().release}"
-        os.mkdir(folder)
-        os.symlink(os.environ["BED_MODULES"], f"{folder}/kernel")
-        with open(f"{folder}/modules.builtin", "w") as table:
-            table.writelines(f"kernel/{name}.ko\n" for name in built_in)
-        subprocess.run(["/usr/sbin/depmod"], check=False)
+    folder = f"{_MODULES}/lib/modules/{os.uname().release}"
+    os.makedirs(folder)
+    os.symlink(".", f"{_MODULES}/usr")  # where modprobe looks on some systems
+    os.symlink(os.environ["BED_MODULES"], f"{folder}/kernel")
+    with open(f"{folder}/modules.builtin", "w") as table:
+        table.writelines(f"kernel/{name}.ko\n" for name in built_in)
+    with contextlib.suppress(FileNotFoundError):  # a machine without it has no modprobe
+        subprocess.run(["/usr/sbin/depmod", "-b", _MODULES], check=False)
 
 
 def _raise_loopback() -> None:
@@ -110,7 +110,13 @@ def _raise_loopback() -> None:
 def _run(command: list[str], folder: str, limit_s: float) -> None:
     """Run the test to its end or its limit, and write how it ended."""
     path = f"{os.environ['BED_INPUT']}/bin:{_PATH}"
-    environment = {"PATH": path, "HOME": "/root", "TERM": "dumb", "LC_ALL": "C"}
+    environment = {
+        "PATH": path,
+        "HOME": "/root",
+        "TERM": "dumb",
+        "LC_ALL": "C",
+        "MODPROBE_OPTIONS": f"-d {_MODULES}",
+    }
     began_ns = system.monotonic_ns()
     with open(f"{OUTPUT}/said", "wb") as said:
         try:

@@ -25,7 +25,7 @@ def shown_on(line: StatusLine) -> Callable[[int, int, Result | None, str], None]
 
     def watch(number: int, tests: int, result: Result | None, name: str) -> None:
         if result is None:
-            line.show(f"test {number} of {tests}", name)
+            line.show("testing", f"{number} of {tests}: {name}")
 
     return watch
 
