@@ -24,9 +24,9 @@ from orchestrator.application.zoom import ZoomResult
 from orchestrator.backends.contract import Examination, Finding
 from orchestrator.cli.render import terminal
 from orchestrator.execution import kernel_check, kernel_document, module_check
-from orchestrator.execution.kernel_tests.model import Outcome, OwnResults, Result
 from orchestrator.execution.doctor import Diagnosis
 from orchestrator.execution.judging import CheckChange, Rejudgement
+from orchestrator.execution.kernel_tests.model import Outcome, OwnResults, Result
 from orchestrator.execution.module_check import CaseResult, ModuleCheckResult, ModuleFlowResult
 from orchestrator.planning import description, plan_document
 from orchestrator.planning.chosen_losses import ChosenLossDescription

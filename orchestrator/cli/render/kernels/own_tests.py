@@ -57,7 +57,11 @@ def tell(tested: OwnResults) -> None:
     more = f" and {len(lacking) - _MOST_NAMED} more" if len(lacking) > _MOST_NAMED else ""
     text = f"{', '.join(named)}{more}"
     install = " ".join(needs.packages(dict(lacking)))
-    fix = f"apt-get install {install}" if install else "see what each test lacks"
+    fix = (
+        f"apt-get install {install}"
+        if install
+        else "install what is missing, or name a kernel that has it"
+    )
     if tested.ran_nothing:
         missing = text or "what the tests name"
         raise MachineError(f"no test could be tried: missing is {missing}", fix)
