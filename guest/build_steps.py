@@ -182,7 +182,7 @@ class Build:
             KernelBuildError: a required patch does not apply, an option is not available, or a step
                 failed.
         """
-        self._changes()
+        self.apply_changes()
         for patch in self.order.patches:
             self._patch(patch, self.order.source)
         self._name_release(self.order.source)
@@ -199,7 +199,7 @@ class Build:
         """
         if changed is not None:
             self._copy(changed)
-        self._changes()
+        self.apply_changes()
         self._name_release(self.order.source)
         self._compile()
 
@@ -207,7 +207,8 @@ class Build:
         """Copy the files of a folder into the tree."""
         self._run(["cp", "--recursive", "--no-target-directory", self.room.shown(folder), "."])
 
-    def _changes(self) -> None:
+    def apply_changes(self) -> None:
+        """Apply the choice's reverts and patches; KernelBuildError if one does not apply."""
         for direction, change in self.order.changes:
             self._change(change, direction)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from guest import build, build_steps
+from guest import build, build_steps, selftests
 from guest.build import GuestKernel
 from guest.build_steps import Progress
 from guest.choice import DEFAULT, KernelChoice
 from guest.confinement import unconfined
+from guest.selftests import Selftests
 from orchestrator.sandbox.kernel_builds import confined
 
 
@@ -21,3 +22,14 @@ def ensure(
         MachineError: it cannot be built here.
     """
     return build.ensure(unconfined if is_unconfined else confined, progress, choice)
+
+
+def ensure_selftests(
+    kernel: GuestKernel, choice: KernelChoice, progress: Progress = build_steps.silent
+) -> Selftests:
+    """Return the selftests of a kernel's tree; compile them in a sandbox when they are not cached.
+
+    Raises:
+        MachineError: they cannot be compiled here.
+    """
+    return selftests.ensure(kernel, choice, confined, progress)

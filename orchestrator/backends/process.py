@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import os
 import re
 import resource
 import select
 import signal
 import subprocess
+import time
 from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
 from typing import IO
 
 from orchestrator import plaintext
@@ -117,6 +120,30 @@ def started(
         process.wait()
         if process.stdin is not None:
             process.stdin.close()
+
+
+def ends_within(
+    timeout_s: float | None,
+    process: subprocess.Popen[bytes],
+    output: OutputFolder,
+    console: Path,
+) -> bool:
+    """Wait for the end of a bed that reports no progress; tell whether it came in time.
+
+    Raises:
+        BedError: it writes files that are invalid or too large.
+    """
+    deadline_s = time.monotonic() + (math.inf if timeout_s is None else timeout_s)
+    end = os.pidfd_open(process.pid)
+    try:
+        while not select.select([end], [], [], _PROGRESS_S)[0]:
+            output.written()
+            require_small_console(console, output.bounds)
+            if time.monotonic() > deadline_s:
+                return False
+    finally:
+        os.close(end)
+    return True
 
 
 def progress(output: OutputFolder, duration_s: float) -> tuple[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import click
 
@@ -10,16 +11,20 @@ from guest import build as guest_build
 from guest import debian_source, kept_checks
 from guest.choice import DEFAULT, KernelChoice, of_text
 from guest.patch_series import series_of
+from orchestrator.backends import kernels
 from orchestrator.backends.guest.shell import open_shell
 from orchestrator.cli.options import shared
-from orchestrator.cli.render import terminal
-from orchestrator.cli.render.guest_build import ensure_kernel, progress_on
+from orchestrator.cli.render import junit, terminal
+from orchestrator.cli.render.kernels import own_tests
+from orchestrator.cli.render.kernels.building import ensure_kernel, progress_on
 from orchestrator.cli.render.run_progress import LiveProgress
 from orchestrator.cli.render.status_line import StatusLine
 from orchestrator.errors import MachineError, RunError, UsageError
 from orchestrator.execution import kernel_check, kernel_document
 from orchestrator.execution.kernel_check import KernelCheck
-from results.wording import kernels
+from orchestrator.execution.kernel_tests import formats
+from orchestrator.execution.kernel_tests.running import TIMEOUT_S, Selection, run_tests
+from results.wording import kernels as wording
 
 
 @click.group()
@@ -32,6 +37,7 @@ def command() -> None:
     orchestrator guest build     build it from Debian's kernel source, unless it is cached
     orchestrator guest info      show what it was built from
     orchestrator guest check     check what it is good for
+    orchestrator guest test      run the tests that its source has
     orchestrator guest shell     boot it with a shell
     orchestrator guest list      list the kernels that are built
     orchestrator guest fetch     fetch Debian's source of another series
@@ -59,6 +65,7 @@ class _Kernel(click.ParamType[KernelChoice]):
             self.fail(str(error), param, ctx)
 
 
+_FILE = click.Path(dir_okay=False, path_type=Path)
 _kernel = click.argument("kernel", required=False, type=_Kernel(), default=DEFAULT)
 
 
@@ -101,8 +108,8 @@ def info(kernel: KernelChoice, as_json: bool) -> None:
         "kernel": str(built.linux),
         "sha256": manifest["linux_sha256"],
         "source": manifest["source"],
-        "patches": kernels.patches(manifest.get("patches", {})),
-        "changes": kernels.changes(manifest),
+        "patches": wording.patches(manifest.get("patches", {})),
+        "changes": wording.changes(manifest),
         "compiler": manifest["compiler"],
         "built in": f"{manifest['build_s']:.0f} s",
         "modules": " ".join(sorted(manifest["modules_sha256"])),
@@ -167,6 +174,68 @@ def _print_check(checked: KernelCheck) -> None:
         terminal.line(f"problem: {text}", err=True)
 
 
+@command.command("test")
+@_kernel
+@click.option(
+    "--only",
+    metavar="PATTERN",
+    multiple=True,
+    help="Only tests whose name fits, such as 'net/udp*' or '*.pkt'. Repeatable.",
+)
+@click.option(
+    "--scripts",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Also all packetdrill scripts in that folder and below.",
+)
+@click.option(
+    "--timeout", metavar="DURATION", help="Wall time that a test may take.  [default: 2min]"
+)
+@click.option("--tap", "tap_file", type=_FILE, help="Also write TAP there.")
+@click.option("--junit", "junit_file", type=_FILE, help="Also write JUnit XML there.")
+@shared.as_json
+def run_own_tests(
+    kernel: KernelChoice,
+    only: tuple[str, ...],
+    scripts: Path | None,
+    timeout: str | None,
+    tap_file: Path | None,
+    junit_file: Path | None,
+    as_json: bool,
+) -> int:
+    """Run the network tests of a kernel's own source in guests of that kernel.
+
+    These are its selftests (tools/testing/selftests/net), and its packetdrill scripts if a program
+    packetdrill is on the PATH. Each has a guest of its own, in virtual time. TAP is printed.
+
+    A test that lacks a program or an option of the kernel is listed with what it lacks. The exit
+    status is 1 if a test fails without a known reason, and 4 if no test could be tried.
+
+    \b
+    orchestrator guest test 6.12 --only 'net/packetdrill/*'
+    orchestrator guest test --scripts packetdrill/gtests/net --only 'scripts/tcp/*'
+    """
+    limit_s = shared.wall_time(timeout)
+    files = (("--tap", tap_file, formats.tap), ("--junit", junit_file, formats.junit))
+    for option, file, _written in files:
+        if file is not None:
+            junit.require_writable(file, option)
+    request = Selection(only, scripts, TIMEOUT_S if limit_s is None else limit_s)
+    with StatusLine() as line:
+        built = ensure_kernel(line, kernel)
+        tests = kernels.ensure_selftests(built, kernel, progress_on(line))
+        tested = run_tests(built, tests, request, own_tests.shown_on(line))
+    for option, file, written in files:
+        if file is not None:
+            own_tests.write(option, file, written(tested))
+    if as_json:
+        terminal.print_json(tested.document())
+    else:
+        terminal.say(formats.tap(tested), nl=False)
+    own_tests.tell(tested)
+    return RunError.exit_status if tested.unexpected else 0
+
+
 @command.command("list")
 @shared.as_json
 def list_kernels(as_json: bool) -> None:
@@ -178,8 +247,8 @@ def list_kernels(as_json: bool) -> None:
     default = guest_build.find()
     rows = [
         [kernel.release, kernel.key, "default" if kernel == default else "",
-         kept_checks.verdict(kernel.key), kernels.patches(kernel.manifest.get("patches", {})),
-         " ".join([kernel.manifest["source"], kernels.changes(kernel.manifest)]).strip()]
+         kept_checks.verdict(kernel.key), wording.patches(kernel.manifest.get("patches", {})),
+         " ".join([kernel.manifest["source"], wording.changes(kernel.manifest)]).strip()]
         for kernel in built
     ]  # fmt: skip
     headings = ["release", "key", "", "check", "patches", "source"]

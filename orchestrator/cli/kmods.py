@@ -10,7 +10,7 @@ from kmods import catalogue
 from orchestrator.backends.modules import ensure_ours
 from orchestrator.cli.options import shared
 from orchestrator.cli.render import terminal
-from orchestrator.cli.render.guest_build import ensure_kernel
+from orchestrator.cli.render.kernels.building import ensure_kernel
 from orchestrator.cli.render.run_progress import LiveProgress
 from orchestrator.cli.render.status_line import StatusLine
 from orchestrator.errors import RunError, UsageError

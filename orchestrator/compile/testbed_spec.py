@@ -134,7 +134,8 @@ def interactive_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
             host["peers"] = [other for other in network.hosts if other != host["name"]]
         document["forwarding"] = _forwarding(network, list(network.hosts))
         document.pop("pair_rules", None)
-    document.update(flows=[], planned_steps=[], traces=[], interactive=True)
+    document["flows"], document["planned_steps"], document["traces"] = [], [], []
+    document["interactive"] = True
     return document
 
 

@@ -31,6 +31,33 @@ class CheckedKernel(Versioned):
     tried: list[Tried]
 
 
+class KernelTest(ResponseModel):
+    """A test of a kernel's own."""
+
+    name: str = Field(description="its folder and file below tools/testing/selftests")
+    outcome: Literal["ok", "failed", "timeout", "known", "lacking"] = Field(
+        description="known: it failed for a reason that is listed; lacking: it was not tried, or "
+        "says itself that something is missing"
+    )
+    reason: str
+    lacks: list[str] = Field(description="missing programs, options of the kernel, and files")
+    wall_s: float = Field(description="with the boot of its guest; 0 of a test that was not tried")
+    simulated_s: float = Field(description="the guest's time that it took")
+    output: str = Field(description="what it printed: the first and the last lines")
+
+
+class KernelTests(Versioned):
+    """A kernel's own tests, as `orchestrator guest test --json` prints them."""
+
+    release: str
+    key: str = Field(description="its name in the cache")
+    ok: bool = Field(description="whether no test failed or took too long without a known reason")
+    counts: dict[str, int] = Field(description="tests by outcome")
+    lacking: list[str] = Field(description="what is missing, the most frequent first")
+    not_there: list[str] = Field(description="folders of tests that the kernel's tree has not")
+    tests: list[KernelTest]
+
+
 class BuiltKernel(ResponseModel):
     """A kernel of the cache, as `orchestrator guest info --json` prints it.
 

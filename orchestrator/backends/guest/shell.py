@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import os
-import select
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +14,7 @@ from guest.build import GuestKernel
 from orchestrator import sandbox
 from orchestrator.backends import bed_code, process
 from orchestrator.compile.bounds import MIB, Bounds
-from orchestrator.decode.output import OutputFolder, console_text, require_small_console
+from orchestrator.decode.output import OutputFolder, console_text
 from orchestrator.errors import GuestError
 from orchestrator.files.temporary import temporary_folder
 from orchestrator.sandbox.boundary import Boundary
@@ -25,7 +22,6 @@ from orchestrator.sandbox.boundary import Boundary
 _MEMORY_BYTES = 512 * MIB
 _STATUS_BYTES = 8
 _BOUNDS = Bounds(file_bytes={"said": 256 * MIB, "status": _STATUS_BYTES})
-_POLL_S = 0.1
 _INIT = """
 import glob, os, subprocess, sys
 sys.path.insert(0, os.environ["BED_CODE"])
@@ -132,30 +128,15 @@ def run_commands(
                     boundary=boundary,
                 ) as started,
             ):
-                _watch(started, read, console, timeout_s)
+                if not process.ends_within(timeout_s, started, read, console):
+                    lines = process.last_lines(console_text(console))
+                    raise GuestError(f"the guest did not end within {timeout_s:g} s", lines)
         status = read.start("status", _STATUS_BYTES)
         answer = read.opened("said")
         if status is None or not status.isdigit() or answer is None:
             lines = process.last_lines(console_text(console))
             raise GuestError("the guest ended before the commands did", lines)
         return CommandResult(int(status), answer.whole())
-
-
-def _watch(
-    started: subprocess.Popen[bytes], read: OutputFolder, console: Path, timeout_s: float | None
-) -> None:
-    """Wait for the guest's end; GuestError when it is late, BedError when it writes too much."""
-    deadline_s = time.monotonic() + (math.inf if timeout_s is None else timeout_s)
-    end = os.pidfd_open(started.pid)
-    try:
-        while not select.select([end], [], [], _POLL_S)[0]:
-            read.written()
-            require_small_console(console, _BOUNDS)
-            if time.monotonic() > deadline_s:
-                lines = process.last_lines(console_text(console))
-                raise GuestError(f"the guest did not end within {timeout_s:g} s", lines)
-    finally:
-        os.close(end)
 
 
 @contextlib.contextmanager

@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from results.runs.model import RunResult
 
 
-def require_writable(path: Path) -> None:
+def require_writable(path: Path, option: str = "--junit") -> None:
     """Raise UsageError unless a report can be written there; called before anything runs."""
     try:
         require_regular(path)
     except FileError as error:
-        raise UsageError(f"--junit: {error}") from None
+        raise UsageError(f"{option}: {error}") from None
     folder = path.absolute().parent
     if not folder.is_dir():
-        raise UsageError(f"--junit {path}: there is no folder {folder}")
+        raise UsageError(f"{option} {path}: there is no folder {folder}")
     if not os.access(path if path.exists() else folder, os.W_OK):
-        raise UsageError(f"--junit {path}: cannot be written")
+        raise UsageError(f"{option} {path}: cannot be written")
 
 
 def write(outcomes: Sequence[ScenarioOutcome], path: Path) -> None:

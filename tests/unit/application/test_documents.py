@@ -26,6 +26,7 @@ from orchestrator.cli.render import terminal
 from orchestrator.execution import kernel_check, kernel_document, module_check
 from orchestrator.execution.doctor import Diagnosis
 from orchestrator.execution.judging import CheckChange, Rejudgement
+from orchestrator.execution.kernel_tests.model import Outcome, OwnResults, Result
 from orchestrator.execution.module_check import CaseResult, ModuleCheckResult, ModuleFlowResult
 from orchestrator.planning import description, plan_document
 from orchestrator.planning.chosen_losses import ChosenLossDescription
@@ -226,6 +227,16 @@ def _kernel_check() -> dict[str, Any]:
     return kernel_check.KernelCheck("6.12.7", "1", checked, tried, ["has no x"]).document()
 
 
+def _kernel_tests() -> dict[str, Any]:
+    results = [
+        Result("net/a.sh", Outcome.OK, wall_s=0.5004, simulated_s=1.25, output="fine"),
+        Result("net/b", Outcome.FAILED, "exit status 1", wall_s=0.5, output="one\ntwo"),
+        Result("net/c", Outcome.KNOWN, "it polls (exit status 1)"),
+        Result("net/d", Outcome.LACKING, lacks=("nft", "CONFIG_TLS")),
+    ]
+    return OwnResults("6.12.7", "1", results, ("net/tcp_ao",)).document()
+
+
 DOCUMENTS: dict[str, tuple[type[ResponseModel], Callable[[], dict[str, Any]]]] = {
     "plan": (plans.Plan, _plan),
     "outcome": (outcomes.Outcome, ScenarioOutcome.of(RUNS, 0).document),
@@ -240,6 +251,7 @@ DOCUMENTS: dict[str, tuple[type[ResponseModel], Callable[[], dict[str, Any]]]] =
     "track": (kernels.KernelTrack, _track),
     "kernels": (kernels.BuiltKernels, _kernels),
     "kernel-check": (kernels.CheckedKernel, _kernel_check),
+    "kernel-tests": (kernels.KernelTests, _kernel_tests),
     "diagnosis": (housekeeping.Diagnosis, _diagnosis),
     "integrity": (housekeeping.StoreIntegrity, _integrity),
     "merge": (housekeeping.Merge, _merge),

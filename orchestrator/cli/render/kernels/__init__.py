@@ -1,0 +1,1 @@
+"""Shows how kernels are built, and how their own tests end."""
