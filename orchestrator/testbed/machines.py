@@ -50,6 +50,7 @@ class GuestMachine:
         system.prefer_softirqs()
         # All modules are built in or loaded. Each try to find another would be a process.
         write_sysctl("kernel.modprobe", "\n")
+        write_sysctl("kernel.dmesg_restrict", 1)  # users' programs need not read the kernel's log
         self.restart_randomness()
         for name, value in spec["global_sysctls"].items():
             write_sysctl(name, value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from orchestrator.scenario import load
 from results.documents import run_document
 from results.store.store import Store
 from tests.guest.conftest import Quiet
+from tests.guest.hostile_program import acts
 
 pytestmark = pytest.mark.guest
 
@@ -160,9 +162,23 @@ ACTS = {
         }.items()
     },
     "read the kernel's memory": "head -c 1 /dev/mem || head -c 1 /dev/kmem || cat /proc/kcore",
-    "read the kernel's log": "head -c 1 /dev/kmsg",
+    "read the kernel's log": "head -c 9000 /dev/kmsg",
 }
 """What a hostile program tries, as shell commands that succeed where it can do it."""
+
+
+def test_a_hundred_acts_of_a_hostile_program_are_refused(
+    kernel: GuestKernel, tmp_path: Path
+) -> None:
+    assert len(acts.acts()) >= 100
+    shutil.copytree(
+        Path(acts.__file__).parent, tmp_path / "acts", ignore=shutil.ignore_patterns("__pycache__")
+    )
+    text = scenario("5s", hostile="kind: program, client: [python3, /run/files/acts.py], files: acts")
+    (run,) = runs(kernel, tmp_path, text)
+    (program,) = run["programs"]
+    assert program["stdout"].splitlines() == [f"tried {len(acts.acts())}"], f"{program}"
+    assert run["fidelity"]["verdict"] == "faithful"
 
 
 def test_a_hostile_program_can_do_nothing_of_this(kernel: GuestKernel, tmp_path: Path) -> None:
