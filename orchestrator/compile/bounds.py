@@ -162,6 +162,8 @@ def _begun(flow: PlannedFlow, duration_s: float) -> int:
     parameters = flow.traffic_parameters
     if flow.traffic == "bulk":
         return 1
+    if "times_ns" in parameters:
+        return 2 * len(parameters["times_ns"]) + 100
     if "every_ns" in parameters:
         return int(2 * duration_s * 1e9 / parameters["every_ns"]) + 100
     if parameters.get("arrivals_per_s") is not None:

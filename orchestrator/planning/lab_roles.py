@@ -205,7 +205,10 @@ def _traffic_faults(
                 "source, and lab hosts cannot",
             )
         elif flow.connections == "many":
-            text = "`lab` does not support connections that arrive at random: use a `gap`"
+            how = "arrive at random: use a `gap`"
+            if entry.traffic.names_hosts:
+                how = "a file lists: use `transfers` with a `gap`"
+            text = f"`lab` does not support connections that {how}"
             yield ("flows", number, "traffic", "arrivals"), text
         if any(flow.module is not None for flow in flows):
             yield (

@@ -32,10 +32,14 @@ SEED_MAX = 2**63 - 1
 
 
 class Flow(Strict):
-    """A flow entry: ``count`` flows on each of its group's hosts."""
+    """A flow entry: ``count`` flows on each of its group's hosts, or those that a file lists."""
 
     name: Slug = Field(description="unique; several flows are named name[0], name[1] ...")
-    group: str = Field(description="group of the topology between whose hosts the flow runs")
+    group: str | None = Field(
+        default=None,
+        description="group of the topology between whose hosts the flow runs; required, unless "
+        "the traffic names its own hosts (`schedule`)",
+    )
     congestion: Congestion = Field(
         default_factory=lambda: Congestion(name="cubic"),
         description="congestion control; cubic when not given",
