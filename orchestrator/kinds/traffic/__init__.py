@@ -52,11 +52,13 @@ class Load:
     """The offered load of a source on the link layer.
 
     ``wire_bytes`` returns the mean size of a connection on the link layer, with all headers, in the
-    direction of the flow's data.
+    direction of the flow's data. ``link`` names the link of whose rate ``rate`` may be a share;
+    None is the narrowest one.
     """
 
     rate: LinkRate
     wire_bytes: Callable[[TcpSegment], float]
+    link: str | None = None
 
 
 @dataclass(frozen=True)

@@ -229,7 +229,8 @@ class _FlowEntry:
         if demand.rate is not None:
             parameters["rate_bps"] = self._rate_bps("rate", demand.rate, path)
         if demand.load is not None:
-            load_bps = self._rate_bps("load", demand.load.rate, path)
+            on = path if demand.load.link is None else self._hops_of(demand.load.link, path)
+            load_bps = self._rate_bps("load", demand.load.rate, on)
             parameters["rate_bps"] = load_bps // self._number
             if parameters["rate_bps"] < RATE_MIN_BPS:
                 message = f"{load_bps} bit/s for {self._number} flows is below {RATE_MIN_BPS} bit/s"
@@ -296,6 +297,17 @@ class _FlowEntry:
             message = f"{rate} of {min(rates)} bit/s is below {RATE_MIN_BPS} bit/s"
             raise self._fault(("traffic", key), message)
         return rate_bps
+
+    def _hops_of(self, link: str, path: Hops) -> Hops:
+        """Return where a path crosses a link; ScenarioError when it does not, or has no rate."""
+        on = tuple(hop for hop in path if hop.link.name == link)
+        if on and _rates_bps(on):
+            return on
+        valid = [hop.link.name for hop in path if hop.channel.rate_bps is not None]
+        why = "has no rate" if on else "is not on the flow's path"
+        names = listed(valid) or "none"
+        text = f"link {shown(link)} {why}{suggest(link, valid)}; with a rate there: {names}"
+        raise self._fault(("traffic", "load", "link"), text)
 
     def _paths(self, source: str, sink: str) -> tuple[Hops, Hops]:
         try:
