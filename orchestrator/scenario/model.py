@@ -29,6 +29,8 @@ from results.figures import FIGURES, MOST_FIGURES, FigureSpec
 from topologies import TOPOLOGIES, Topology
 
 SEED_MAX = 2**63 - 1
+KEYS_OF_GROUPS = ("group", "count", "direction", "stagger")
+"""Keys of a flow entry that are about the pairs of a group."""
 
 
 class Flow(Strict):
@@ -74,8 +76,12 @@ class Flow(Strict):
         return "congestion" in self.model_fields_set
 
     @model_serializer(mode="wrap")
-    def _without_what_udp_lacks(self, handler: SerializerFunctionWrapHandler) -> Any:
+    def _without_what_it_lacks(self, handler: SerializerFunctionWrapHandler) -> Any:
+        """Leave out what traffic decides itself, because a scenario may not say it."""
         serialized = handler(self)
+        if self.traffic.names_hosts:
+            for key in KEYS_OF_GROUPS:
+                serialized.pop(key, None)
         if self.traffic.names_congestion or self.traffic.demand().transport == "udp":
             serialized.pop("congestion", None)
         return serialized

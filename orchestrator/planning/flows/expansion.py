@@ -29,6 +29,7 @@ from orchestrator.protocol.links.frames import (
 from orchestrator.protocol.specification import QuantitySpec
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.scenario import LoadedVariant
+from orchestrator.scenario.model import KEYS_OF_GROUPS
 from orchestrator.suggestions import suggest
 from orchestrator.units import RATE_MIN_BPS, Limit, LinkRate, format_time, listed, shown
 
@@ -108,7 +109,7 @@ class _FlowEntry:
 
     def _require_nothing_of_groups(self) -> None:
         """Raise ScenarioError if the entry has a key that is about pairs of a group."""
-        for key in ("group", "count", "direction", "stagger"):
+        for key in KEYS_OF_GROUPS:
             if key in self._flow.model_fields_set:
                 text = f"traffic of kind {self._flow.traffic.kind} names its own hosts"
                 raise self._fault((key,), f"{text}: leave `{key}` out")

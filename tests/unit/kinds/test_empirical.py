@@ -15,6 +15,7 @@ from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.links.random_quantities import draw
 from orchestrator.scenario import load
+from orchestrator.scenario.loader import load_values
 
 SCENARIO = """\
 version: 1
@@ -204,6 +205,9 @@ def test_a_mixture_is_drawn_with_the_files_of_its_parts(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert list(run.files) == ["sizes.txt"]
     assert bed_spec(run, 2**30)["flows"][0]["parameters"]["sizes"] == [sizes]
+    files = {place: file.content for place, file in run.files.items()}
+    (again,) = plan(load_values(run.resolved, files)).runs
+    assert again.flows == run.flows
 
 
 def test_a_load_may_be_a_share_of_a_named_link(tmp_path: Path) -> None:
@@ -213,6 +217,8 @@ def test_a_load_may_be_a_share_of_a_named_link(tmp_path: Path) -> None:
     assert of_link.resolved["flows"][0]["traffic"]["load"] == {
         "share": "60%", "link": "bottleneck",
     }  # fmt: skip
+    (again,) = plan(load_values(of_link.resolved, {})).runs
+    assert again.flows == of_link.flows
     scenario = SCENARIO.replace("rtt: 4ms", "access: {rate: 40mbit, delay: 1ms}")
     file = tmp_path / "sizes.yaml"
     file.write_text(scenario.replace("TRAFFIC", "size: 1kB, load: {share: 20%, link: bottleneck}"))

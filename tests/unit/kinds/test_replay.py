@@ -15,6 +15,7 @@ from orchestrator.planning.costs.estimate import wall_s
 from orchestrator.planning.plan import Plan, plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.scenario import load
+from orchestrator.scenario.loader import load_values
 
 SCENARIO = """\
 version: 1
@@ -96,6 +97,8 @@ def test_a_list_becomes_packets_with_headers(tmp_path: Path) -> None:
     assert bed_spec(run, 2**30)["flows"][0]["parameters"]["packets"][0] == [0, 1028]
     assert wall_s(run) > 0
     assert list(run.files) == ["call.csv"]
+    (again,) = plan(load_values(run.resolved, {"call.csv": content})).runs
+    assert again.flows == run.flows
 
 
 @pytest.mark.parametrize("order", ["<", ">"])

@@ -11,7 +11,7 @@ from orchestrator.errors import ScenarioError
 from orchestrator.planning.flows.expansion import FIRST_PORT
 from orchestrator.planning.plan import Plan, plan
 from orchestrator.scenario import load
-from orchestrator.scenario.loader import load_stored
+from orchestrator.scenario.loader import load_stored, load_values
 
 SCENARIO = """\
 version: 1
@@ -75,6 +75,9 @@ def test_a_stored_scenario_has_the_file_by_its_content(tmp_path: Path) -> None:
     text = (tmp_path / "listed.yaml").read_text()
     (again,) = plan(load_stored(text, {"flows.csv": LIST.encode()})).runs
     assert again.flows == run.flows
+    files = {place: file.content for place, file in run.files.items()}
+    (resolved,) = plan(load_values(run.resolved, files)).runs
+    assert resolved.flows == run.flows
     assert again.experiment_sha256 == run.experiment_sha256
 
 
