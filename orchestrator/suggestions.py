@@ -118,6 +118,7 @@ KINDS: Mapping[str, Synonyms] = {
         ("upload", "uploads"),
         ("rr tcprr pingpong", "request-response"),
         ("fanout query queries partitionaggregate scattergather", "rpc"),
+        ("icmp echo rtt latency probe", "ping"),
         ("list flowlist csv jobs trace", "schedule"),
         ("pcap capture udpreplay udptrace packets", "replay"),
         ("exponential burst bursty pareto", "onoff"),

@@ -201,8 +201,12 @@ def _traffic_faults(
         if not ENGINES[flow.engine].fit_for_lab:
             yield (
                 ("flows", number, "traffic", "kind"),
-                f"`lab` does not support {entry.traffic.kind} traffic: its two ends share a random "
-                "source, and lab hosts cannot",
+                f"`lab` does not support {entry.traffic.kind} traffic: "
+                + (
+                    "the test bed sends it in its own network only"
+                    if ENGINES[flow.engine].notes_all
+                    else "its two ends share a random source, and lab hosts cannot"
+                ),
             )
         elif flow.connections == "many":
             how = "arrive at random: use a `gap`"

@@ -142,6 +142,22 @@ class ExchangesParameters(_PlannedParameters, ExchangesTraffic):
     """Of the engine ``exchanges``."""
 
 
+class PingTraffic(TypedDict):
+    """What ping decides."""
+
+    interval_ns: int
+    packet_bytes: int
+    """Size of an IP packet with its headers."""
+    number: int | None
+    """Number of requests; None is unlimited."""
+    rate_bps: int
+    """Rate of the requests on the link layer, for estimates."""
+
+
+class PingParameters(_PlannedParameters, PingTraffic):
+    """Of the engine ``ping``."""
+
+
 class ReadySpec(TypedDict):
     """The socket by which a server is known to be ready."""
 

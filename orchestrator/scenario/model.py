@@ -71,7 +71,7 @@ class Flow(Strict):
     @property
     def has_own_congestion(self) -> bool:
         """Whether the entry names its congestion control, or needs none."""
-        if self.traffic.names_congestion or self.traffic.demand().transport == "udp":
+        if self.traffic.names_congestion or self.traffic.demand().transport != "tcp":
             return True
         return "congestion" in self.model_fields_set
 
@@ -82,7 +82,7 @@ class Flow(Strict):
         if self.traffic.names_hosts:
             for key in KEYS_OF_GROUPS:
                 serialized.pop(key, None)
-        if self.traffic.names_congestion or self.traffic.demand().transport == "udp":
+        if self.traffic.names_congestion or self.traffic.demand().transport != "tcp":
             serialized.pop("congestion", None)
         return serialized
 

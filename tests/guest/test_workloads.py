@@ -1,4 +1,4 @@
-"""Workloads in the guest: rounds of incast, sizes by a distribution, lists, RPC and replays."""
+"""Workloads in the guest: incast, sizes by a distribution, lists, RPC, replays and ping."""
 
 from __future__ import annotations
 
@@ -106,6 +106,8 @@ flows:
     traffic: {kind: rpc, response: {distribution: exponential, mean: 20kB}, think: 10ms,
               queries: 20}
   - {name: call, group: b, start: 100ms, traffic: {kind: replay, file: call.csv}}
+  - {name: echo, group: b, start: 150ms, traffic: {kind: ping, interval: 50ms, packet_size: 1000B}}
+  - {name: back, group: b, direction: reverse, traffic: {kind: ping, interval: 10ms, number: 5}}
   - {name: film, group: b, stop: 1500ms, traffic: {kind: replay, file: film.pcap, port: 5004}}
 """
 JOBS = """\
@@ -163,6 +165,14 @@ def test_lists_rpc_and_replays_do_what_their_files_say_three_times_equally(
             for name in ("call", "film")
         }
         found = runs[0].metrics()[WHOLE].run
+        echoes = [
+            {
+                key: value or 0.0
+                for key, value in runs[0].metrics()[WHOLE].flows[flows[name]].items()
+            }
+            for name in ("echo", "back")
+        ]
+        back_s = runs[0].flows[flows["back"]].base_rtt_s
         assert runs[0].flows[flows["jobs[1]"]].congestion_control == "bbr"
 
     assert {
@@ -182,6 +192,17 @@ def test_lists_rpc_and_replays_do_what_their_files_say_three_times_equally(
     assert (begun[0][1:] - ends[:-1] >= 10_000_000).all()
     assert (begun[0][1:] - ends[:-1] < 10_100_000).all()
     assert found["query_time_mean_s"] == pytest.approx((ends - begun[0]).mean() / 1e9)
+
+    # Before the other flows a reply takes the base RTT, and its larger frames take longer.
+    assert [each["echoes_sent"] for each in echoes] == [37, 5]
+    assert [each["echoes_lost"] for each in echoes] == [0, 0]
+    sent_ns = made["echo"]["start_ns"]
+    assert (abs(sent_ns - (150_000_000 + 50_000_000 * np.arange(37))) < 20_000).all()
+    assert back_s <= echoes[1]["echo_rtt_min_s"] < back_s + 30e-6
+    larger_s = 2 * 8 * (1000 - 84) * (1 / 1e8 + 2 / 1e9)
+    assert echoes[0]["echo_rtt_min_s"] == pytest.approx(back_s + larger_s, abs=30e-6)
+    assert echoes[0]["echo_rtt_p99_s"] > echoes[0]["echo_rtt_mean_s"]
+    assert found["transfers"] == 64  # echoes are none
 
     # What is due after the end is not sent.
     sent_bytes = sum(size for _time, size in CALL[:-1])

@@ -14,7 +14,7 @@ from orchestrator.units import Limit, LinkRate
 if TYPE_CHECKING:
     from orchestrator.kinds.congestion_control import Congestion
 
-Transport = Literal["tcp", "udp"]
+Transport = Literal["tcp", "udp", "icmp"]
 Connections = Literal["one", "sequential", "many"]
 """Connections of a flow: a single one, one after another, or any number at a time."""
 

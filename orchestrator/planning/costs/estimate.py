@@ -160,7 +160,7 @@ def _links(flow: PlannedFlow) -> float:
 def _most_bps(flow: PlannedFlow, duration_s: float) -> float:
     """Return the largest mean rate at which a flow can send over the run."""
     parameters = flow.traffic_parameters
-    if flow.transport == "udp":
+    if flow.transport != "tcp":
         return _datagrams(flow, duration_s) * _frame_bytes(flow) * 8 / duration_s
     limits_bps = [math.inf]
     if parameters.get("arrivals_per_s") and parameters.get("rate_bps"):
@@ -202,11 +202,13 @@ def _most_at_losses_bps(flow: PlannedFlow, losses: Mapping[str, float]) -> float
 
 
 def _datagrams(flow: PlannedFlow, duration_s: float) -> float:
-    """Return how many packets a UDP flow sends."""
+    """Return how many packets a flow without TCP sends."""
     sends = flow.traffic_parameters
-    if flow.transport != "udp":
+    if flow.transport == "tcp":
         return 0.0
     end_s = duration_s if flow.stop_s is None else flow.stop_s
+    if "interval_ns" in sends:  # requests, and as many replies
+        return 2 * (end_s - flow.start_s) * NS_PER_S / float(sends["interval_ns"])
     if "packets" in sends:
         left_ns = (end_s - flow.start_s) * NS_PER_S
         return float(sum(time_ns < left_ns for time_ns, _size_bytes in sends["packets"]))
@@ -219,7 +221,7 @@ def _datagrams(flow: PlannedFlow, duration_s: float) -> float:
 
 def _frame_bytes(flow: PlannedFlow) -> int:
     """Return the bytes of a flow's packets on the link layer."""
-    if flow.transport == "udp":
+    if flow.transport != "tcp":
         packet_bytes: int = flow.traffic_parameters["packet_bytes"]
         if "packets" in flow.traffic_parameters:
             sizes = [size_bytes for _time_ns, size_bytes in flow.traffic_parameters["packets"]]

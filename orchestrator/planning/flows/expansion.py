@@ -199,9 +199,11 @@ class _FlowEntry:
     def _control(self, part: TrafficPart) -> dict[str, Any]:
         """Return the fields of a planned flow that depend on its congestion control, if any."""
         flow, find = self._flow, self._variant.modules
-        own = part.demand.transport == "udp" or flow.traffic.names_congestion
+        own = part.demand.transport != "tcp" or flow.traffic.names_congestion
         if own and "congestion" in flow.model_fields_set:
-            why = "names its own" if flow.traffic.names_congestion else "uses UDP, which has no"
+            transport = part.demand.transport.upper()
+            why = f"uses {transport}, which has no"
+            why = "names its own" if flow.traffic.names_congestion else why
             message = f"traffic of kind {flow.traffic.kind} {why} congestion control"
             raise self._fault(("congestion",), message)
         control = part.congestion or (None if own else flow.congestion)

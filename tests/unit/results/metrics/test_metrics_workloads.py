@@ -68,6 +68,29 @@ def test_a_round_lasts_from_its_first_request_to_its_last_answer(
     assert found[f"{time}_p99_s"] == pytest.approx(0.5)
 
 
+def test_echoes_are_counted_and_are_no_transfers() -> None:
+    rows = [
+        (0, 1.0, 1.5, 84), (0, 2.0, 2.1, 84), (0, 3.0, 3.3, 84), (0, 4.0, None, 0),
+        (0, 9.5, None, 0),
+    ]  # fmt: skip
+    whole = data("ping", rows)
+    echoes = Data(
+        flows=[replace(whole.flows[0], transport="icmp")],
+        transfers=transfers(rows),
+        queues=[*whole.queues],
+    )
+    found = metrics.compute(echoes)[WHOLE]
+    one = found.flows[0]
+    # The first one is in the warm-up, and the last one leaves in the run's last second.
+    assert (one["echoes_sent"], one["echoes_lost"]) == (4, 1)
+    assert one["echo_rtt_min_s"] == pytest.approx(0.1)
+    assert one["echo_rtt_mean_s"] == pytest.approx(0.2)
+    assert one["echo_rtt_p99_s"] == one["echo_rtt_max_s"] == pytest.approx(0.3)
+    assert one["transfers"] is None
+    assert found.run["fct_mean_s"] is None
+    assert metrics.compute(data("transfers", WEB))[WHOLE].flows[0]["echoes_sent"] is None
+
+
 def test_other_traffic_has_no_rounds() -> None:
     found = metrics.compute(data("transfers", WEB))[WHOLE].run
     assert found["rounds_completed"] is None

@@ -143,9 +143,10 @@ def test_a_migration_is_recorded_with_its_name(tmp_path: Path) -> None:
         (15, "0015_counters"),
         (16, "0016_ecn"),
         (17, "0017_programs"),
+        (18, "0018_ping"),
     ]
     assert sorted(file.stem for file in MIGRATIONS.glob("*")) == [name for _, name in records]
-    assert pragma(tmp_path / "new.db", "user_version") == newest() == 17
+    assert pragma(tmp_path / "new.db", "user_version") == newest() == 18
     assert pragma(tmp_path / "new.db", "application_id") == database.APPLICATION_ID
 
 
