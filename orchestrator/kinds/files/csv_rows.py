@@ -84,10 +84,9 @@ def _check_names(
     for choice in choices:
         given = [name for name in names if name in choice]
         if len(given) != 1:
-            words = " or ".join(f"`{name}`" for name in choice)
             problem = "there are several" if given else "there is none"
             raise ValueError(
-                f"{where}: the first line names the columns, one of them {words}: {problem}; "
+                f"{where}: the first line names the columns, one of them `{choice[0]}`: {problem}; "
                 f"columns: {_columns(choices, optional)}"
             )
     known = {name for choice in choices for name in choice} | set(optional)

@@ -119,8 +119,8 @@ class ConnectionsFlow(FlowEngine, abc.ABC):
             self._connections[port] = self.new_connection(client, port, time_ns, self._begun)
         self._begun += 1
         if "times_ns" in self._schedule:
-            times_ns = self._schedule["times_ns"][self._begun : self._begun + 1]
-            for next_ns in [self.spec["start_ns"] + offset_ns for offset_ns in times_ns]:
+            if self._begun < len(self._schedule["times_ns"]):
+                next_ns = self.spec["start_ns"] + self._schedule["times_ns"][self._begun]
                 self.reactor.at(next_ns, self._begin, next_ns)
         elif not self._in_turn:
             next_ns = time_ns + self._interval_ns()

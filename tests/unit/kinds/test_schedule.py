@@ -107,9 +107,9 @@ def test_transfers_after_the_end_are_warned_of(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", "flows.csv:1: the first line names the columns, one of them `start` or `start_s`"),
+        ("", "flows.csv:1: the first line names the columns, one of them `start`: there is none"),
         ("start,source,bytes\n", "one of them `destination`: there is none; columns: start"),
-        ("start,start_s,source,destination,bytes\n", "one of them `start` or `start_s`"),
+        ("start,start_s,source,destination,bytes\n", "one of them `start`: there are several"),
         (HEAD.replace("congestion", "bytes"), "one of them `bytes`: there are several"),
         (HEAD.replace("congestion", "port"), "the name of column 5 is not known; columns: start"),
         (HEAD, "`flows.csv` has no rows below its first line"),
