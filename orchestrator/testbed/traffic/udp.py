@@ -20,10 +20,10 @@ from orchestrator.protocol.links.frames import ETHERNET_BYTES, IPV4_BYTES, UDP_B
 from orchestrator.protocol.links.random_quantities import on_periods, poisson_times
 from orchestrator.protocol.reports.outcomes import NETWORK_ERRORS
 from orchestrator.testbed.kernel import system
+from orchestrator.testbed.kernel.timed_send import BATCH, TimedSender
 from orchestrator.testbed.traffic import FlowEngine
 from orchestrator.testbed.traffic.inbox import Inbox, overflows
 from orchestrator.testbed.traffic.outcomes import ONLY
-from orchestrator.testbed.traffic.timed_send import BATCH, TimedSender
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -32,8 +32,8 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from orchestrator.protocol.engine_parameters import UdpParameters
     from orchestrator.protocol.specification import FlowSpec
     from orchestrator.testbed.bed import Bed
+    from orchestrator.testbed.kernel.timed_send import Packet
     from orchestrator.testbed.traffic import EngineClass, Services
-    from orchestrator.testbed.traffic.timed_send import Packet
 
 _HEADERS_BYTES = IPV4_BYTES + UDP_BYTES
 _SO_SNDBUFFORCE = 32
