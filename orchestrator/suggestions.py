@@ -116,7 +116,11 @@ KINDS: Mapping[str, Synonyms] = {
         ("http https browsing page", "web"),
         ("mice short shortflows file files download downloads", "transfers"),
         ("upload", "uploads"),
-        ("rpc rr tcprr pingpong", "request-response"),
+        ("rr tcprr pingpong", "request-response"),
+        ("fanout query queries partitionaggregate scattergather", "rpc"),
+        ("icmp echo rtt latency probe", "ping"),
+        ("list flowlist csv jobs trace", "schedule"),
+        ("pcap capture udpreplay udptrace packets", "replay"),
         ("exponential burst bursty pareto", "onoff"),
     ),
     "loss": _table(

@@ -44,6 +44,8 @@ LINK_SHARE_MIN, LINK_SHARE_MAX = Decimal("0.001"), Decimal(10_000)
 _NUMBER = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?)(.*)", re.DOTALL)
 NUMBER_PATTERN = r"([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
 """An unsigned number, for JSON Schema patterns."""
+BARE_NUMBER = re.compile(f"-?{NUMBER_PATTERN}", re.ASCII)
+"""A number without a unit."""
 
 RATE_UNITS = {
     "bit": 1, "kbit": 10**3, "mbit": 10**6, "gbit": 10**9,

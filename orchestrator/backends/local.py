@@ -30,8 +30,8 @@ from orchestrator.backends.progress import ProgressMonitor
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, decoder
 from orchestrator.errors import MachineError, UsageError
+from orchestrator.planning.flows.programs import program_names
 from orchestrator.planning.plan import Plan
-from orchestrator.planning.programs import program_names
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol import engines, examination, kernel_modules
 from orchestrator.recording.model import Recording

@@ -154,7 +154,7 @@ def _sender_bytes(run: RunSpec) -> int:
 
 def _connections(run: RunSpec) -> int:
     """Return how many connections or exchanges all flows begin."""
-    return sum(_begun(flow, run.duration_s) for flow in run.flows if flow.transport == "tcp")
+    return sum(_begun(flow, run.duration_s) for flow in run.flows if flow.transport != "udp")
 
 
 def _begun(flow: PlannedFlow, duration_s: float) -> int:
@@ -162,6 +162,10 @@ def _begun(flow: PlannedFlow, duration_s: float) -> int:
     parameters = flow.traffic_parameters
     if flow.traffic == "bulk":
         return 1
+    if "times_ns" in parameters:
+        return 2 * len(parameters["times_ns"]) + 100
+    if "interval_ns" in parameters:
+        return int(2 * duration_s * 1e9 / parameters["interval_ns"]) + 100
     if "every_ns" in parameters:
         return int(2 * duration_s * 1e9 / parameters["every_ns"]) + 100
     if parameters.get("arrivals_per_s") is not None:

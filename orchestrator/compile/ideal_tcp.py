@@ -104,7 +104,10 @@ def _sending_periods(flow: PlannedFlow, seed: int, end_ns: int) -> Iterator[tupl
     """Yield (begin, end) in ns of the periods in which a UDP source sends."""
     parameters, time_ns = flow.traffic_parameters, nanoseconds(flow.start_s)
     left_ns: int | None = None
-    if flow.bytes is not None:
+    if "packets" in parameters:  # at their mean rate
+        time_ns += parameters["packets"][0][0]
+        left_ns = parameters["packets"][-1][0] - parameters["packets"][0][0]
+    elif flow.bytes is not None:
         packets = -(-flow.bytes // (parameters["packet_bytes"] - IPV4_BYTES - UDP_BYTES))
         frame_bits = 8 * (parameters["packet_bytes"] + ETHERNET_BYTES)
         left_ns = packets * frame_bits * 10**9 // parameters["rate_bps"]

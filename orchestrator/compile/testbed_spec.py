@@ -16,7 +16,7 @@ from orchestrator.compile.schedule import pair_rules, planned_steps, traces
 from orchestrator.compile.seeds import traffic_seed
 from orchestrator.kinds.tcp import KERNELS_OWN, RTAX_MTU
 from orchestrator.network import Channel, Network
-from orchestrator.planning import programs
+from orchestrator.planning.flows import programs
 from orchestrator.planning.runspec import Pair, PlannedFlow, RunSpec, at_most
 from orchestrator.protocol.numbering import host_address, host_mac
 from orchestrator.protocol.ports import CLIENT_PORT_OFFSET

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, Generic, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, Literal, TypeVar
 
 from pydantic import (
     Field,
@@ -18,12 +18,19 @@ from pydantic import (
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-from orchestrator.kinds.fields import Duration, Size, Strict, located
+from orchestrator.kinds.fields import Duration, Probability, Size, Strict, located
 from orchestrator.kinds.files import empirical
 from orchestrator.protocol.specification import QuantitySpec
 from orchestrator.units import shown
 
 T = TypeVar("T")
+
+_OF_SIZES = {"empirical": "that of the `cdf`", "mixture": "that of the sizes in `mix`"}
+"""Distributions of sizes alone, and what their largest value is."""
+_WITHOUT_MEAN = ("uniform", *_OF_SIZES)
+MOST_PARTS = 100
+_NEAR = 1e-9
+_HEAVY_TAILS = ("pareto", "lognormal")
 
 
 class Distribution(Strict, Generic[T]):
@@ -35,17 +42,20 @@ class Distribution(Strict, Generic[T]):
     which makes the mean smaller. Uniform: from ``least`` to ``most``, whose middle is the mean.
     """
 
-    distribution: Literal["fixed", "exponential", "pareto", "lognormal", "uniform", "empirical"] = (
-        Field(
-            default="fixed",
-            description="distribution of the values; fixed is always the mean, empirical that of "
-            "a `cdf`",
-        )
+    _of_sizes: ClassVar[bool] = False
+    """Whether its values may be those of a ``cdf`` or of a ``mix``."""
+
+    distribution: Literal[
+        "fixed", "exponential", "pareto", "lognormal", "uniform", "empirical", "mixture"
+    ] = Field(
+        default="fixed",
+        description="distribution of the values; fixed is always the mean. Of sizes only: "
+        "empirical is that of a `cdf`, and mixture that of a `mix`",
     )
     mean: T | None = Field(
         default=None,
         description="mean, such as 100ms, before values above `most` are drawn again; not of a "
-        "uniform or empirical distribution",
+        "uniform or empirical distribution, or a mixture",
     )
     shape: float | None = Field(
         default=None,
@@ -73,6 +83,13 @@ class Distribution(Strict, Generic[T]):
     def _mean_alone(cls, data: Any) -> Any:
         return data if isinstance(data, dict | Distribution) else {"mean": data}
 
+    @field_validator("distribution")
+    @classmethod
+    def _of_sizes_alone(cls, distribution: str) -> str:
+        if distribution in _OF_SIZES and not cls._of_sizes:
+            raise ValueError(f"only sizes can be {distribution}")
+        return distribution
+
     @field_validator("shape")
     @classmethod
     def _of_pareto_alone(cls, shape: float | None, info: ValidationInfo) -> float | None:
@@ -87,7 +104,7 @@ class Distribution(Strict, Generic[T]):
     def _fitting(self) -> Distribution[T]:
         mean, most, least = _number(self.mean), _number(self.most), _number(self.least)
         problems: list[tuple[tuple[str | int, ...], str]] = []
-        by_ends = self.distribution in ("uniform", "empirical")
+        by_ends = self.distribution in _WITHOUT_MEAN
         if by_ends and mean is not None:
             problems.append((("mean",), f"that of a {self.distribution} distribution follows"))
         if not by_ends and mean is None:
@@ -97,8 +114,8 @@ class Distribution(Strict, Generic[T]):
                 problems.append((("most",), "a uniform distribution needs `most`, above `least`"))
         elif least is not None:
             problems.append((("least",), "only a uniform distribution has a least value"))
-        if self.distribution == "empirical" and most is not None:
-            problems.append((("most",), "the largest value is that of the `cdf`"))
+        if self.distribution in _OF_SIZES and most is not None:
+            problems.append((("most",), f"the largest value is {_OF_SIZES[self.distribution]}"))
         if self.distribution == "lognormal" and self.deviation is None:
             problems.append((("deviation",), "a lognormal distribution needs a `deviation`"))
         if self.distribution != "lognormal" and self.deviation is not None:
@@ -127,12 +144,17 @@ class Distribution(Strict, Generic[T]):
         (one,) = (option for option in mean["anyOf"] if option != {"type": "null"})
         return {"anyOf": [one, whole]}
 
+    @property
+    def is_endless(self) -> bool:
+        """Whether its tail is heavy and has no end, so that sums of it never settle."""
+        return self.distribution in _HEAVY_TAILS and self.most is None
+
     def document(self, units: float) -> QuantitySpec:
         """Return the distribution for the test bed, with quantities times ``units``, rounded."""
         given: QuantitySpec = {
             "distribution": self.distribution,
             "mean": round(self.average() * units)
-            if self.distribution in ("uniform", "empirical")
+            if self.distribution in _WITHOUT_MEAN
             else round((_number(self.mean) or 0) * units),
             "shape": self.shape,
         }
@@ -216,12 +238,14 @@ class Durations(Distribution[Duration]):
     """Lengths of time in seconds."""
 
 
-class Sizes(Distribution[Size]):
+class UnmixedSizes(Distribution[Size]):
     """Bytes, rounded down, at least one.
 
     Empirical: those of a cumulative distribution function, whose points are joined by straight
     lines. ``cdf`` alone is enough.
     """
+
+    _of_sizes: ClassVar[bool] = True
 
     cdf: str | None = Field(
         default=None,
@@ -258,7 +282,7 @@ class Sizes(Distribution[Size]):
         return has
 
     @model_validator(mode="after")
-    def _keep(self, info: ValidationInfo) -> Sizes:
+    def _keep(self, info: ValidationInfo) -> Any:
         if (self.distribution == "empirical") != (self.cdf is not None):
             raise located([(("cdf",), "an empirical distribution has a `cdf`, and no other has")])
         if self.cdf is not None:
@@ -279,6 +303,80 @@ class Sizes(Distribution[Size]):
     def chance_of(self, least: float) -> float:
         """Return the probability that a drawn value is at least ``least``."""
         return empirical.tail(self._points, least) if self._points else super().chance_of(least)
+
+    def lost_by_rounding(self) -> float:
+        """Return by how many bytes drawn sizes are smaller on average than ``average``."""
+        return 0.0 if self.distribution == "fixed" else 0.5
+
+
+class SizePart(Strict):
+    """A part of a mixture of sizes."""
+
+    share: Probability = Field(description="share of the draws, such as 90%; all add up to 100%")
+    size: UnmixedSizes = Field(description="size, such as 10kB, or its distribution")
+
+
+class Sizes(UnmixedSizes):
+    """Bytes, rounded down, at least one.
+
+    Empirical: those of a cumulative distribution function, whose points are joined by straight
+    lines. Mixture: each draw takes one of several sizes or distributions by their shares. ``cdf``
+    or ``mix`` alone is enough.
+    """
+
+    mix: Annotated[list[SizePart], Field(min_length=2, max_length=MOST_PARTS)] | None = Field(
+        default=None,
+        description="sizes of a mixture, such as [{share: 90%, size: 10kB}, {share: 10%, size: "
+        "{cdf: websearch}}]",
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _mix_alone(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "mix" in data and "distribution" not in data:
+            return {"distribution": "mixture", **data}
+        return data
+
+    @model_validator(mode="after")
+    def _whole_mix(self) -> Sizes:
+        if (self.distribution == "mixture") != (self.mix is not None):
+            raise located([(("mix",), "a mixture has a `mix`, and no other distribution has")])
+        total = sum(part.share for part in self.mix or ())
+        if self.mix and abs(total - 1) > _NEAR:
+            raise located([(("mix",), f"the shares add up to {100 * total:.6g}%, not to 100%")])
+        if any(part.share == 0 for part in self.mix or ()):
+            raise located([(("mix",), "a share must be above zero")])
+        return self
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether a tail is heavy and has no end, so that sums of it never settle."""
+        return super().is_endless or any(part.size.is_endless for part in self.mix or ())
+
+    def document(self, units: float) -> QuantitySpec:
+        """Return the distribution for the test bed, in bytes."""
+        given = super().document(units)
+        if self.mix:
+            given["parts"] = [[part.share, part.size.document(units)] for part in self.mix]
+        return given
+
+    def average(self) -> float:
+        """Return the mean of the drawn values, in closed form."""
+        if self.mix:
+            return sum(part.share * part.size.average() for part in self.mix)
+        return super().average()
+
+    def chance_of(self, least: float) -> float:
+        """Return the probability that a drawn value is at least ``least``."""
+        if self.mix:
+            return sum(part.share * part.size.chance_of(least) for part in self.mix)
+        return super().chance_of(least)
+
+    def lost_by_rounding(self) -> float:
+        """Return by how many bytes drawn sizes are smaller on average than ``average``."""
+        if self.mix:
+            return sum(part.share * part.size.lost_by_rounding() for part in self.mix)
+        return super().lost_by_rounding()
 
 
 class Counts(Distribution[Positive]):

@@ -99,6 +99,9 @@ class Network:
     _known: dict[str, dict[str, _Cost]] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
+    _groups_of_hosts: dict[str, str] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         self._leaves.update(self.hosts)
@@ -118,6 +121,20 @@ class Network:
             if group.name == name:
                 return group
         raise KeyError(name)
+
+    @property
+    def hosts_of_groups(self) -> tuple[str, ...]:
+        """The hosts of all groups, in the order of the groups, each once."""
+        ends = ((*group.sources, *group.sinks) for group in self.groups)
+        return tuple(dict.fromkeys(host for group in ends for host in group))
+
+    def group_of(self, host: str) -> str | None:
+        """Return the name of the first group that has the host; None when none has."""
+        if not self._groups_of_hosts:
+            for group in self.groups:
+                for each in (*group.sources, *group.sinks):
+                    self._groups_of_hosts.setdefault(each, group.name)
+        return self._groups_of_hosts.get(host)
 
     def path(self, source: str, sink: str) -> tuple[Hop, ...]:
         """Return the hops from ``source`` to ``sink``.

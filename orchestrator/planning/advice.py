@@ -17,6 +17,7 @@ from orchestrator.planning.runspec import (
     guest_memory_bytes,
     held_packets,
 )
+from orchestrator.protocol.units import nanoseconds
 from orchestrator.scenario import Scenario
 from orchestrator.units import format_rate, format_time
 
@@ -86,6 +87,7 @@ def advise(planned: AdviceInput) -> Iterator[Advice]:
     yield from _windows(planned)
     yield from _periods(planned)
     yield from _repetitions(planned)
+    yield from _late(planned)
 
 
 def _queues(planned: AdviceInput, crossing: Mapping[str, list[PlannedFlow]]) -> Iterator[Advice]:
@@ -179,10 +181,10 @@ def _unlimited(planned: AdviceInput, starved: Collection[str]) -> Iterator[Advic
 def _unused(planned: AdviceInput) -> Iterator[Advice]:
     network = planned.network
     used = {flow.group for flow in planned.flows}
-    idle_hosts: set[str] = set()
+    ends = {host for flow in planned.flows for host in (flow.source, flow.sink)}
+    idle_hosts = {*network.hosts_of_groups} - ends
     for number, group in enumerate(network.groups):
-        if group.name not in used:
-            idle_hosts |= {*group.sources, *group.sinks}
+        if group.name not in used and ends.isdisjoint((*group.sources, *group.sinks)):
             yield ("topology", "groups", number), f"no flow uses group {group.name}"
     crossed = {name for flow in planned.flows for name in (*flow.path, *flow.ack_path)}
     pairs = {pair for flow in planned.flows for pair in _pairs(flow)}
@@ -277,3 +279,24 @@ def _repetitions(planned: AdviceInput) -> Iterator[Advice]:
             f"nothing in this scenario is random, so in a guest its {most} repetitions are the "
             "same run: give `start_jitter` or random traffic, or leave out `repetitions`",
         )
+
+
+def _late(planned: AdviceInput) -> Iterator[Advice]:
+    """Yield the files of transfers or packets some of which come after their flow has ended."""
+    for number, entry in enumerate(planned.entries):
+        late = total = 0
+        for flow in entry:
+            packets = flow.traffic_parameters.get("packets", ())
+            times_ns: Sequence[int] = flow.traffic_parameters.get("times_ns", ())
+            times_ns = times_ns or [time_ns for time_ns, _size_bytes in packets]
+            end_s = planned.scenario.duration if flow.stop_s is None else flow.stop_s
+            late_ns = nanoseconds(end_s) - nanoseconds(flow.start_s)
+            late += sum(time_ns >= late_ns for time_ns in times_ns)
+            total += len(times_ns)
+        if late:
+            what = "packets" if entry[0].transport == "udp" else "transfers"
+            yield (
+                ("flows", number, "traffic", "file"),
+                f"{late} of the {total} {what} would begin after the flow's end: they do not "
+                "take place",
+            )

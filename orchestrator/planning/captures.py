@@ -51,9 +51,13 @@ def capture_faults(
         return
     if problem := window_problem(capture, scenario.duration):
         yield (KEY, "window"), problem
-    known = [flow.name for flow in flows]
+    known = [flow.name for flow in flows if flow.transport != "icmp"]
+    pings = {flow.name for flow in flows} - {*known}
     for number, name in enumerate(capture.flows):
-        if problem := flow_problem(name, known):
+        problem = flow_problem(name, known)
+        if name in pings:
+            problem = "its frames are not known, as ICMP has no ports"
+        if problem:
             yield (KEY, "flows", number), f"{shown(name)}: {problem}"
     for number, name in enumerate(capture.links):
         if problem := link_problem(name, network):

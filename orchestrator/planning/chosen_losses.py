@@ -64,6 +64,8 @@ def flow_problem(
             f"the flows are: {listed}{more}"
         )
     flow = flows[names.index(chosen.flow)]
+    if flow.transport == "icmp":
+        return f"packets of flow {shown(flow.name)} are not known: ICMP has no ports"
     if rerouted or channel in (*flow.path, *flow.ack_path):
         return ""
     passed = [name for name in flow.path if name.rpartition(":")[0] not in (flow.source, flow.sink)]

@@ -201,11 +201,18 @@ def _traffic_faults(
         if not ENGINES[flow.engine].fit_for_lab:
             yield (
                 ("flows", number, "traffic", "kind"),
-                f"`lab` does not support {entry.traffic.kind} traffic: its two ends share a random "
-                "source, and lab hosts cannot",
+                f"`lab` does not support {entry.traffic.kind} traffic: "
+                + (
+                    "the test bed sends it in its own network only"
+                    if ENGINES[flow.engine].notes_all
+                    else "its two ends share a random source, and lab hosts cannot"
+                ),
             )
         elif flow.connections == "many":
-            text = "`lab` does not support connections that arrive at random: use a `gap`"
+            how = "arrive at random: use a `gap`"
+            if entry.traffic.names_hosts:
+                how = "a file lists: use `transfers` with a `gap`"
+            text = f"`lab` does not support connections that {how}"
             yield ("flows", number, "traffic", "arrivals"), text
         if any(flow.module is not None for flow in flows):
             yield (

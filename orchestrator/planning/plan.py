@@ -36,19 +36,20 @@ from orchestrator.planning.advice import AdviceInput, advise, too_large
 from orchestrator.planning.captures import capture_faults, capture_of
 from orchestrator.planning.chosen_losses import list_faults
 from orchestrator.planning.description import Plan
-from orchestrator.planning.expansion import (
-    expand,
+from orchestrator.planning.flows.expansion import expand
+from orchestrator.planning.flows.faults import (
     flow_ends,
+    listed_control_faults,
     mtu_faults,
     name_faults,
     settings_faults,
 )
+from orchestrator.planning.flows.programs import program_faults
 from orchestrator.planning.identity import COMMON, experiment_sha256
 from orchestrator.planning.lab_roles import lab_faults, lab_plan
 from orchestrator.planning.network.network_state import EventInputs
 from orchestrator.planning.network.sizing import sized_queue
 from orchestrator.planning.planned_events import plan_events, with_events
-from orchestrator.planning.programs import program_faults
 from orchestrator.planning.runspec import (
     LabPlan,
     PlannedEvent,
@@ -193,6 +194,7 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
         *settings_faults(variant, entries),
         *mtu_faults(variant, entries),
         *program_faults(variant, entries),
+        *listed_control_faults(variant, entries),
     ]
     options, differences = tcp.options_by_host(flow_ends(variant.scenario, entries))
     faults += [

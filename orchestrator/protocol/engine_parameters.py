@@ -33,7 +33,7 @@ class UdpTraffic(TypedDict):
     """What a kind of UDP traffic decides."""
 
     packet_bytes: int
-    """Size of an IP packet with its headers."""
+    """Size of an IP packet with its headers; of "packets" the largest one."""
     on: QuantitySpec | None
     """Lengths of the periods in which the source sends, in ns; None always sends."""
     off: QuantitySpec | None
@@ -45,13 +45,19 @@ class UdpTraffic(TypedDict):
     """
     ecn_field: NotRequired[int]
     """ECN field of the packets: 1 is ECT(1), 2 ECT(0); 0, Not-ECT, if absent (RFC 3168)."""
+    packets: NotRequired[list[list[int]]]
+    """[time, size] of each packet in the order of time, in ns since the flow's start and bytes with
+    its headers. These are sent then, whatever the rate."""
+    rate_bps: NotRequired[int]
+    """Mean rate of "packets" on the link layer; the plan sets that of other sources."""
 
 
 class UdpParameters(_PlannedParameters, UdpTraffic):
-    """Of the engine ``udp``; "bytes" counts payload."""
+    """Of the engine ``udp``; "bytes" counts payload.
 
-    rate_bps: int
-    """Rate on the link layer while the source sends; the mean rate of exponential gaps."""
+    "rate_bps" is always there: on the link layer, while the source sends. Of exponential gaps and
+    of "packets" it is the mean.
+    """
 
 
 class OnOffTraffic(TypedDict):
@@ -83,6 +89,8 @@ class ConnectionsTraffic(TypedDict):
     """Rate of a Poisson process; None begins a connection when the one before has ended."""
     every_ns: NotRequired[int]
     """Time between the begins of two connections; instead of both if it is there."""
+    times_ns: NotRequired[list[int]]
+    """When each connection begins, since the flow's start, rising; instead of all others."""
     gap: QuantitySpec | None
     """Time between the end of a connection and the next begin, in ns; None is no time."""
     number: int | None
@@ -105,8 +113,8 @@ class RoundsSpec(TypedDict):
 
     entry: int
     """Number of the flow entry."""
-    number: int
-    """How many rounds there are; the connection stays open after the last one."""
+    number: int | None
+    """How many rounds there are; the connection stays open after the last one. None has no end."""
     gap: QuantitySpec | None
     """Time between the end of a round and the begin of the next one, in ns."""
     jitter: QuantitySpec | None
@@ -132,6 +140,22 @@ class ExchangesTraffic(ConnectionsTraffic):
 
 class ExchangesParameters(_PlannedParameters, ExchangesTraffic):
     """Of the engine ``exchanges``."""
+
+
+class PingTraffic(TypedDict):
+    """What ping decides."""
+
+    interval_ns: int
+    packet_bytes: int
+    """Size of an IP packet with its headers."""
+    number: int | None
+    """Number of requests; None is unlimited."""
+    rate_bps: int
+    """Rate of the requests on the link layer, for estimates."""
+
+
+class PingParameters(_PlannedParameters, PingTraffic):
+    """Of the engine ``ping``."""
 
 
 class ReadySpec(TypedDict):

@@ -33,6 +33,7 @@ class Engine(NamedTuple):
         sends_in_periods: ``random_quantities.periods`` derives its sending times from its
             parameters.
         greedy: it sends as much as losses and windows let it, if its parameters set no limit.
+        notes_all: it records everything itself, so no socket of it is sampled.
     """
 
     exact_under_sampling: bool
@@ -43,6 +44,7 @@ class Engine(NamedTuple):
     closes_early: bool = False
     sends_in_periods: bool = False
     greedy: bool = False
+    notes_all: bool = False
 
 
 PROGRAM_PROCESSES = 128
@@ -66,6 +68,7 @@ ENGINES: dict[str, Engine] = {
         sends_in_periods=True,
         greedy=True,
     ),
+    "ping": Engine(exact_under_sampling=True, notes_all=True),
     PROGRAM: Engine(exact_under_sampling=False, processes=2 * PROGRAM_PROCESSES),
     "transfers": Engine(exact_under_sampling=True, fit_for_lab=True, limits_window=True),
     "udp": Engine(exact_under_sampling=True, fit_for_lab=True),

@@ -133,7 +133,9 @@ class SwitchSpec(TypedDict):
 class QuantitySpec(TypedDict):
     """A random quantity in whole units of its parameter; see ``random_quantities``."""
 
-    distribution: Literal["fixed", "exponential", "pareto", "lognormal", "uniform", "empirical"]
+    distribution: Literal[
+        "fixed", "exponential", "pareto", "lognormal", "uniform", "empirical", "mixture"
+    ]
     mean: int
     shape: float | None
     """Shape of a Pareto distribution, above 1."""
@@ -145,6 +147,8 @@ class QuantitySpec(TypedDict):
     """Smallest value of a uniform distribution."""
     points: NotRequired[list[list[float]]]
     """[value, share of values that are not larger] of an empirical distribution, both rising."""
+    parts: NotRequired[list[list[Any]]]
+    """[share, quantity] of each part of a mixture; the shares add up to 1."""
 
 
 class FlowSpec(TypedDict):

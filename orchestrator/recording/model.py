@@ -265,7 +265,7 @@ class FlowRecord:
     base_rtt_measured_s: float | None
     path: tuple[str, ...]
     congestion_fields: tuple[tuple[str, str], ...] = ()
-    transport: Literal["tcp", "udp"] = "tcp"
+    transport: Literal["tcp", "udp", "icmp"] = "tcp"
     traffic: str = "bulk"
     outcome: str = ENDED
     ended_s: float | None = None

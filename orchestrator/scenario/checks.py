@@ -14,6 +14,7 @@ from orchestrator import units
 from orchestrator.errors import Fault
 from orchestrator.kinds.congestion import MAINLINE, Modules, whole
 from orchestrator.kinds.fields import Path
+from orchestrator.kinds.traffic import TRAFFIC
 from orchestrator.protocol.units import NS_PER_S
 from orchestrator.scenario.document import Node, Scalar, Sequence, find, nearest, plain
 from orchestrator.suggestions import suggest
@@ -97,6 +98,8 @@ def _flows(tree: Node) -> Iterator[Finding]:
     known = set(groups or ())
     for item in _items(tree, ("flows",)):
         name = _text(tree, (*item, "group"))
+        if find(tree, (*item, "group")) is None and not _names_hosts(tree, item):
+            yield item, "`group` is missing"
         if groups is not None and name is not None and name not in known:
             yield (
                 (*item, "group"),
@@ -104,6 +107,13 @@ def _flows(tree: Node) -> Iterator[Finding]:
                 f"defined: {listed(groups) or 'none'}",
             )
         yield from _schedule(tree, item)
+
+
+def _names_hosts(tree: Node, flow: Path) -> bool:
+    """Tell whether the traffic of a flow entry names its own hosts."""
+    node = find(tree, (*flow, "traffic"))
+    kind = None if node is None else TRAFFIC.of(plain(node))
+    return kind is not None and kind.names_hosts
 
 
 def _schedule(tree: Node, flow: Path) -> Iterator[Finding]:

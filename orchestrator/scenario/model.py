@@ -29,13 +29,19 @@ from results.figures import FIGURES, MOST_FIGURES, FigureSpec
 from topologies import TOPOLOGIES, Topology
 
 SEED_MAX = 2**63 - 1
+KEYS_OF_GROUPS = ("group", "count", "direction", "stagger")
+"""Keys of a flow entry that are about the pairs of a group."""
 
 
 class Flow(Strict):
-    """A flow entry: ``count`` flows on each of its group's hosts."""
+    """A flow entry: ``count`` flows on each of its group's hosts, or those that a file lists."""
 
     name: Slug = Field(description="unique; several flows are named name[0], name[1] ...")
-    group: str = Field(description="group of the topology between whose hosts the flow runs")
+    group: str | None = Field(
+        default=None,
+        description="group of the topology between whose hosts the flow runs; required, unless "
+        "the traffic names its own hosts (`schedule`)",
+    )
     congestion: Congestion = Field(
         default_factory=lambda: Congestion(name="cubic"),
         description="congestion control; cubic when not given",
@@ -65,14 +71,18 @@ class Flow(Strict):
     @property
     def has_own_congestion(self) -> bool:
         """Whether the entry names its congestion control, or needs none."""
-        if self.traffic.names_congestion or self.traffic.demand().transport == "udp":
+        if self.traffic.names_congestion or self.traffic.demand().transport != "tcp":
             return True
         return "congestion" in self.model_fields_set
 
     @model_serializer(mode="wrap")
-    def _without_what_udp_lacks(self, handler: SerializerFunctionWrapHandler) -> Any:
+    def _without_what_it_lacks(self, handler: SerializerFunctionWrapHandler) -> Any:
+        """Leave out what traffic decides itself, because a scenario may not say it."""
         serialized = handler(self)
-        if self.traffic.names_congestion or self.traffic.demand().transport == "udp":
+        if self.traffic.names_hosts:
+            for key in KEYS_OF_GROUPS:
+                serialized.pop(key, None)
+        if self.traffic.names_congestion or self.traffic.demand().transport != "tcp":
             serialized.pop("congestion", None)
         return serialized
 

@@ -18,8 +18,7 @@ import sys
 
 from orchestrator.protocol import engines
 from orchestrator.testbed import local
-from orchestrator.testbed.kernel import confine, modules, system
-from orchestrator.testbed.traffic import timed_send
+from orchestrator.testbed.kernel import confine, modules, system, timed_send
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest

@@ -33,7 +33,7 @@ class PlannedFlow(ResponseModel):
     )
     module: str | None = Field(description="the user's folder of it")
     traffic: str = Field(description="kind of traffic, such as `bulk`")
-    transport: Literal["tcp", "udp"]
+    transport: Literal["tcp", "udp", "icmp"]
     rate_bps: int | None = Field(description="of traffic with a constant rate")
     engine: str = Field(description="program that sends")
     start_s: float = Field(description="seconds since the start of traffic")

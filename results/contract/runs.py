@@ -170,7 +170,7 @@ class Flow(Metrics):
     group: str
     source: str = Field(description="host that sends")
     sink: str = Field(description="host that receives")
-    transport: Literal["tcp", "udp"]
+    transport: Literal["tcp", "udp", "icmp"]
     traffic: str = Field(description="kind of traffic, such as `bulk`")
     engine: str = Field(description="program that sends")
     congestion_asked: str | None

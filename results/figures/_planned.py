@@ -38,8 +38,9 @@ from results.records.model import WHOLE, RunEvent
 from results.samples.sample_tables import Array, Columns
 from results.store.stored import StoredRun
 
-_TRANSPORTS: Mapping[str, Literal["tcp", "udp"]] = {
-    "datagrams": "udp", "estimate": "tcp", "recovery": "tcp", "retransmission": "tcp", "rtt": "tcp",
+_TRANSPORTS: Mapping[str, Literal["tcp", "udp", "icmp"]] = {
+    "datagrams": "udp", "echoes": "icmp", "estimate": "tcp", "recovery": "tcp",
+    "retransmission": "tcp", "rtt": "tcp",
 }  # fmt: skip
 """Modules of metrics that only flows of one transport have."""
 
@@ -298,7 +299,7 @@ def any_fields(names: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 def flow_record(
     name: str,
-    transport: Literal["tcp", "udp"],
+    transport: Literal["tcp", "udp", "icmp"],
     traffic: str,
     path: tuple[str, ...],
     fields: tuple[tuple[str, str], ...],

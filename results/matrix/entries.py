@@ -1,6 +1,6 @@
 """Names the flow entry of the scenario that a stored flow was expanded from.
 
-``expand()`` of ``orchestrator.planning.expansion`` calls the flows of an entry ``entry``, or
+``expand()`` of ``orchestrator.planning.flows.expansion`` calls the flows of an entry ``entry``, or
 ``entry[0]``, ``entry[1]`` ... where there are several. Traffic that runs a flow for each of its
 parts (``campaign``) puts the part's name behind: ``entry-cubic``.
 """

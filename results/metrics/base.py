@@ -32,11 +32,12 @@ from results.samples.sample_tables import Array, Columns
 
 Scope = Literal["run", "flow", "link"]
 
-Table = Literal["run", "runs", "tcp", "udp", "transfers", "link"]
-"""The short tables: of a run, of all runs, three of flows, and one of links."""
+Table = Literal["run", "runs", "tcp", "udp", "icmp", "transfers", "link"]
+"""The short tables: of a run, of all runs, four of flows, and one of links."""
 
 SCOPE_OF: dict[Table, Scope] = {
-    "run": "run", "runs": "run", "tcp": "flow", "udp": "flow", "transfers": "flow", "link": "link",
+    "run": "run", "runs": "run", "tcp": "flow", "udp": "flow", "icmp": "flow",
+    "transfers": "flow", "link": "link",
 }  # fmt: skip
 """The scope of the metrics in each short table."""
 

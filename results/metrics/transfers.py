@@ -186,7 +186,9 @@ class Transfers:
 
 def transfers_of(data: RunData, flows: Sequence[int], span: Span) -> Transfers | None:
     """Return the transfers of flows that began within a span; None where they make none."""
-    columns = [data.transfer_columns(flow) for flow in flows]
+    columns = [
+        data.transfer_columns(flow) for flow in flows if data.flows[flow].transport != "icmp"
+    ]
     made = [one for one in columns if len(one["start_ns"])]
     if not made:
         return None

@@ -109,6 +109,24 @@ def test_programs_run_where_they_are_allowed(results: dict[str, Any]) -> None:
     assert failed_of_themselves(document) == set(), f"{document['fidelity']}"
 
 
+def test_listed_traffic_and_echoes_run_in_real_time(results: dict[str, Any]) -> None:
+    found = results["workloads"]
+    assert "document" in found, found["said"]
+    replay, ping, schedule = (
+        run for scenario in found["document"]["scenarios"] for run in scenario["runs"]
+    )
+    for run in (replay, ping, schedule):
+        assert run["status"] == "ok", found["said"]
+        assert failed_of_themselves(run) == set(), f"{run['fidelity']}"
+    call = replay["flows"][0]
+    assert call["sent_packets"] == 100  # in two seconds after the warm-up
+    echo = ping["flows"][0]
+    assert (echo["transport"], echo["echoes_sent"]) == ("icmp", 40)
+    # The base RTT is 40.06 ms, and the queue has 100 ms.
+    assert 0.040 < echo["echo_rtt_min_s"] < echo["echo_rtt_mean_s"] < 0.2
+    assert [flow["transfers"] for flow in schedule["flows"]] == [1] * 10 + [None] * 3
+
+
 def test_frames_are_captured_at_hosts_as_they_were_there(output: Path, tmp_path: Path) -> None:
     db = tmp_path / "runs.db"
     shutil.copy(output / "runs.db", db)

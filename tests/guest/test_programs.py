@@ -174,7 +174,9 @@ def test_a_hundred_acts_of_a_hostile_program_are_refused(
     shutil.copytree(
         Path(acts.__file__).parent, tmp_path / "acts", ignore=shutil.ignore_patterns("__pycache__")
     )
-    text = scenario("5s", hostile="kind: program, client: [python3, /run/files/acts.py], files: acts")
+    text = scenario(
+        "5s", hostile="kind: program, client: [python3, /run/files/acts.py], files: acts"
+    )
     (run,) = runs(kernel, tmp_path, text)
     (program,) = run["programs"]
     assert program["stdout"].splitlines() == [f"tried {len(acts.acts())}"], f"{program}"

@@ -111,7 +111,10 @@ WITHOUT_A_VALUE = {
     "convergence_time_s",  # flows with such different RTTs do not converge
     "hystart_exit_cwnd_segments",  # no slow start ends by HyStart
     "exit_status",  # there are no programs
-    "rounds_completed", *(f"round_time_{of}_s" for of in ("mean", "p50", "p99")),  # nor incast
+    # Nor ping, incast or RPC.
+    "echoes_sent", "echoes_lost", *(f"echo_rtt_{of}_s" for of in ("min", "mean", "p99", "max")),
+    "rounds_completed", *(f"round_time_{of}_s" for of in ("mean", "p50", "p99")),
+    "queries_completed", *(f"query_time_{of}_s" for of in ("mean", "p50", "p99")),
     # Transfers have 10 kB.
     *(f"fct_{of}_{size}_s" for of in ("mean", "p99") for size in ("medium", "long")),
     *(f"slowdown_{of}_{size}" for of in ("mean", "p99") for size in ("medium", "long")),

@@ -226,7 +226,7 @@ def test_a_source_that_lags_behind_fails_the_run(udp: Any, tmp_path: Path) -> No
     hook = tmp_path / "hook.py"
     hook.write_text(
         "from orchestrator.testbed.kernel import system\n"
-        "from orchestrator.testbed.traffic import timed_send as timedsend\n"
+        "from orchestrator.testbed.kernel import timed_send as timedsend\n"
         "send = timedsend.TimedSender.send\n"
         "def late(self, packets):\n"
         "    system.Timer().sleep_until(packets[0][0] + 10**9)\n"

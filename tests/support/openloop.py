@@ -52,7 +52,7 @@ import json, socket, threading
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.traffic.inbox import Inbox
 from orchestrator.testbed.machines import GuestMachine
-from orchestrator.testbed.traffic.timed_send import BATCH, TimedSender
+from orchestrator.testbed.kernel.timed_send import BATCH, TimedSender
 
 address = (bed.address("a_dst0"), 4000)
 with bed.enter("a_dst0"):

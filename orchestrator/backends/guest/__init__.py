@@ -29,7 +29,7 @@ from orchestrator.backends.modules import ModuleBuilds, boot_parameters, provide
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, decoder
 from orchestrator.decode.output import believing_nothing
-from orchestrator.planning import programs
+from orchestrator.planning.flows import programs
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol import engines

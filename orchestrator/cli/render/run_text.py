@@ -235,8 +235,9 @@ def print_list(runs: Sequence[ListedRun], out: Console, scenarios: bool = False)
 
 
 def _flows(flows: Sequence[FlowResult]) -> Iterable[Any]:
-    """Yield the tables of TCP flows, UDP flows and transfers, each only if there are any."""
-    tcp = [flow for flow in flows if flow.record.transport != "udp"]
+    """Yield the tables of TCP, UDP and ICMP flows and of transfers, each if there are any."""
+    tcp = [flow for flow in flows if flow.record.transport == "tcp"]
+    icmp = [flow for flow in flows if flow.record.transport == "icmp"]
     udp = [flow for flow in flows if flow.record.transport == "udp"]
     many = [flow for flow in flows if flow.metrics.get("transfers") is not None]
     if tcp:
@@ -244,6 +245,8 @@ def _flows(flows: Sequence[FlowResult]) -> Iterable[Any]:
         yield _of_flows(tcp, controls, "congestion control", "tcp")
     if udp:
         yield _of_flows(udp, [flow.record.traffic for flow in udp], "UDP", "udp")
+    if icmp:
+        yield _of_flows(icmp, [flow.record.traffic for flow in icmp], "ICMP", "icmp")
     if many:
         yield _of_flows(many, [flow.record.traffic for flow in many], "traffic", "transfers")
 
@@ -299,7 +302,7 @@ def print_programs(programs: Sequence[ProgramEnd]) -> None:
 
 def _further(flows: Sequence[FlowResult], links: Sequence[LinkResult], out: Console) -> None:
     """Print the metrics of flows and bottlenecks that the short tables leave out."""
-    tcp = {flow.name: flow.metrics for flow in flows if flow.record.transport != "udp"}
+    tcp = {flow.name: flow.metrics for flow in flows if flow.record.transport == "tcp"}
     udp = {flow.name: flow.metrics for flow in flows if flow.record.transport == "udp"}
     tables = [
         *metric_tables.further("flow", tcp, ("tcp", "transfers")),

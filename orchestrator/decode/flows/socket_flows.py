@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.kinds.traffic import Connections
-from orchestrator.planning.programs import port_that_tells
+from orchestrator.planning.flows.programs import port_that_tells
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.numbering import host_address
 from orchestrator.protocol.ports import CLIENT_PORT_OFFSET, MANY_PORTS, SEQUENTIAL_PORTS

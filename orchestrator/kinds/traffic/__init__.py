@@ -14,7 +14,7 @@ from orchestrator.units import Limit, LinkRate
 if TYPE_CHECKING:
     from orchestrator.kinds.congestion_control import Congestion
 
-Transport = Literal["tcp", "udp"]
+Transport = Literal["tcp", "udp", "icmp"]
 Connections = Literal["one", "sequential", "many"]
 """Connections of a flow: a single one, one after another, or any number at a time."""
 
@@ -52,11 +52,13 @@ class Load:
     """The offered load of a source on the link layer.
 
     ``wire_bytes`` returns the mean size of a connection on the link layer, with all headers, in the
-    direction of the flow's data.
+    direction of the flow's data. ``link`` names the link of whose rate ``rate`` may be a share;
+    None is the narrowest one.
     """
 
     rate: LinkRate
     wire_bytes: Callable[[TcpSegment], float]
+    link: str | None = None
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Demand:
         connections: number of connections at a time.
         server: the end that listens: the source if the sink requests the data.
         round_bytes: the plan sets the size of responses from it: so many bytes come from all flows
-            of the entry together, in equal parts. It also sets the entry of the rounds.
+            of the entry together, in equal parts.
     """
 
     engine: str
@@ -92,6 +94,14 @@ class Demand:
 
 
 @dataclass(frozen=True)
+class NamedHost:
+    """A host that traffic names in a file, at a place such as ``flows.csv:3:5``."""
+
+    name: str
+    place: str
+
+
+@dataclass(frozen=True)
 class TrafficPart:
     """One of the flows of a traffic source.
 
@@ -101,6 +111,7 @@ class TrafficPart:
         congestion: its congestion control; None is that of the flow entry.
         place: path to the congestion control in the flow entry.
         offset_s: time from the start of the source to the start of this flow.
+        hosts: the hosts that send and receive; None of each pair of the entry's group.
     """
 
     demand: Demand
@@ -108,6 +119,7 @@ class TrafficPart:
     congestion: Congestion | None = None
     place: tuple[str | int, ...] = ("congestion",)
     offset_s: float = 0.0
+    hosts: tuple[NamedHost, NamedHost] | None = None
 
 
 class TrafficSpec(Strict, ABC):
@@ -116,6 +128,8 @@ class TrafficSpec(Strict, ABC):
     kind: str
     names_congestion: ClassVar[bool] = False
     """Whether the kind itself names the congestion controls of its flows."""
+    names_hosts: ClassVar[bool] = False
+    """Whether the kind itself names the hosts of its flows, which have no group then."""
 
     @abstractmethod
     def demand(self) -> Demand:

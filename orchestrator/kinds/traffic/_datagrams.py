@@ -21,7 +21,7 @@ HEADERS_BYTES = IPV4_BYTES + UDP_BYTES
 """IPv4 and UDP."""
 MARK_BYTES = 16
 """The sequence number and the due time with which a payload begins."""
-_ECN_FIELDS = {"ect1": 1, "ect0": 2}
+ECN_FIELDS = {"ect1": 1, "ect0": 2}
 LEAST_BYTES = HEADERS_BYTES + MARK_BYTES
 
 
@@ -71,5 +71,5 @@ class Datagrams(Strict):
         if exponential_gaps:
             parameters["exponential_gaps"] = True
         if self.ecn is not None:
-            parameters["ecn_field"] = _ECN_FIELDS[self.ecn]
+            parameters["ecn_field"] = ECN_FIELDS[self.ecn]
         return Demand("udp", self.size_bytes, "udp", parameters, self.rate)

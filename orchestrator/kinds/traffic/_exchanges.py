@@ -30,3 +30,25 @@ def exchanges(
         "arrivals_per_s": arrivals_per_s,
         "number": number,
     }
+
+
+def in_rounds(
+    parameters: ExchangesTraffic,
+    number: int | None,
+    gap: Durations | None,
+    jitter: Durations | None = None,
+) -> ExchangesTraffic:
+    """Return the parameters of exchanges that all flows of an entry begin together.
+
+    ``number`` None has no end. ``gap`` is the time between two rounds, and ``jitter`` how much
+    later each flow requests. The plan sets the number of the entry.
+    """
+    return {
+        **parameters,
+        "rounds": {
+            "entry": 0,
+            "number": number,
+            "gap": None if gap is None else gap.document(1e9),
+            "jitter": None if jitter is None else jitter.document(1e9),
+        },
+    }

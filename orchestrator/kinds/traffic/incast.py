@@ -9,7 +9,7 @@ from pydantic import Field
 from orchestrator.kinds.distributions import Durations, Sizes
 from orchestrator.kinds.fields import Size
 from orchestrator.kinds.traffic import Demand, TrafficSpec
-from orchestrator.kinds.traffic._exchanges import exchanges
+from orchestrator.kinds.traffic._exchanges import exchanges, in_rounds
 from orchestrator.kinds.traffic._tcp import Windowed
 
 
@@ -43,21 +43,11 @@ class Incast(Windowed, TrafficSpec):
 
     def demand(self) -> Demand:
         """Return the demand; the plan divides the bytes among the entry's flows."""
-        parameters = exchanges(
-            self.request,
-            self.request,  # the plan replaces it
-            None,
-            number=1,
-        )
-        parameters["rounds"] = {
-            "entry": 0,
-            "number": self.rounds,
-            "gap": None if self.gap is None else self.gap.document(1e9),
-            "jitter": None if self.jitter is None else self.jitter.document(1e9),
-        }
+        # The plan replaces the size of a response.
+        parameters = exchanges(self.request, self.request, None, number=1)
         return Demand(
             "exchanges",
-            parameters=parameters,
+            parameters=in_rounds(parameters, self.rounds, self.gap, self.jitter),
             window=self.window,
             server="source",
             round_bytes=self.size_bytes,

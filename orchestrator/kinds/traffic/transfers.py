@@ -8,9 +8,9 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from orchestrator.kinds.distributions import Durations, Sizes
-from orchestrator.kinds.fields import Duration, Frequency, LinkRate, located
-from orchestrator.kinds.traffic import Connections, Demand, Load, TcpSegment, TrafficSpec
-from orchestrator.kinds.traffic._load import sent_wire_bytes
+from orchestrator.kinds.fields import Duration, Frequency, located
+from orchestrator.kinds.traffic import Connections, Demand, TcpSegment, TrafficSpec
+from orchestrator.kinds.traffic._load import GivenLoad, load_of, sent_wire_bytes
 from orchestrator.kinds.traffic._tcp import Window, Windowed
 from orchestrator.protocol.engine_parameters import TransfersTraffic
 from orchestrator.protocol.specification import QuantitySpec
@@ -61,11 +61,11 @@ class Transfers(Windowed, TrafficSpec):
         description="time between the begins of two transfers, such as 5s, whether the one before "
         "has ended or not",
     )
-    load: LinkRate | None = Field(
+    load: GivenLoad | None = Field(
         default=None,
         description="instead of `arrivals`: mean load of its transfers on the link layer with all "
-        "headers. A rate such as 3mbit, or 60% of the narrowest link on its path at the beginning "
-        "of the run. All flows of the entry share it equally",
+        "headers. A rate such as 3mbit, 60% of the narrowest link on its path at the beginning of "
+        "the run, or {share: 60%, link: bottleneck}. All flows of the entry share it equally",
     )
     number: int | None = Field(
         default=None, ge=1, description="number of transfers; unlimited when not given"
@@ -83,8 +83,7 @@ class Transfers(Windowed, TrafficSpec):
             for key in ("gap", "arrivals", "every"):
                 if getattr(self, key) is not None:
                     raise located([((key,), "transfers with a `load` arrive at random by it")])
-            heavy = self.size.distribution in ("pareto", "lognormal") and self.size.most is None
-            if heavy:
+            if self.size.is_endless:
                 text = "the load of a heavy tail without end never settles: give `most`"
                 raise located([(("size",), text)])
         return self
@@ -103,4 +102,4 @@ class Transfers(Windowed, TrafficSpec):
             return replace(demand, parameters=parameters, connections="many")
         if self.load is None:
             return demand
-        return replace(demand, load=Load(self.load, self.wire_bytes), connections="many")
+        return replace(demand, load=load_of(self.load, self.wire_bytes), connections="many")

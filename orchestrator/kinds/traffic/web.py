@@ -7,10 +7,15 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from orchestrator.kinds.distributions import Counts, Durations, Sizes
-from orchestrator.kinds.fields import Frequency, LinkRate, located
-from orchestrator.kinds.traffic import Demand, Load, TcpSegment, TrafficSpec
+from orchestrator.kinds.fields import Frequency, located
+from orchestrator.kinds.traffic import Demand, TcpSegment, TrafficSpec
 from orchestrator.kinds.traffic._exchanges import exchanges
-from orchestrator.kinds.traffic._load import connection_wire_bytes, data_wire_bytes
+from orchestrator.kinds.traffic._load import (
+    GivenLoad,
+    connection_wire_bytes,
+    data_wire_bytes,
+    load_of,
+)
 from orchestrator.kinds.traffic._tcp import Windowed
 
 
@@ -31,11 +36,11 @@ class Web(Windowed, TrafficSpec):
     """
 
     kind: Literal["web"] = Field(description="web sessions")
-    load: LinkRate | None = Field(
+    load: GivenLoad | None = Field(
         default=None,
         description="mean load of its sessions on the link layer with all headers. A rate such as "
-        "3mbit, or 30% of the narrowest link on its path at the beginning of the run. All flows of "
-        "the entry share it equally",
+        "3mbit, 30% of the narrowest link on its path at the beginning of the run, or {share: 30%, "
+        "link: bottleneck}. All flows of the entry share it equally",
     )
     sessions: Frequency | None = Field(
         default=None,
@@ -73,7 +78,7 @@ class Web(Windowed, TrafficSpec):
             problems.append(((key,), "give either `load` or `sessions`"))
         for key in ("response", "objects", "pages"):
             given = getattr(self, key)
-            if given.distribution in ("pareto", "lognormal") and given.most is None:
+            if given.is_endless:
                 text = "the load of a heavy tail without end never settles: give `most`"
                 problems.append(((key,), text))
         if problems:
@@ -97,7 +102,7 @@ class Web(Windowed, TrafficSpec):
                 pages=self.pages,
                 arrivals_per_s=self.sessions,
             ),
-            load=None if self.load is None else Load(self.load, self.wire_bytes),
+            load=None if self.load is None else load_of(self.load, self.wire_bytes),
             window=self.window,
             connections="many",
             server="source",

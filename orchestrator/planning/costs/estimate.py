@@ -91,6 +91,8 @@ def costs(run: RunSpec, losses: bool = True) -> Costs:
     delays = [channel.delay_trace for channel in channels if channel.delay_trace is not None]
     states += sum(trace.per_s for trace in delays)
     begun = sum(flow.traffic_parameters.get("arrivals_per_s") or 0.0 for flow in run.flows)
+    listed = [flow.traffic_parameters.get("times_ns", ()) for flow in run.flows]
+    begun += sum(map(len, listed)) / run.duration_s
     changing_s = WALL_PER_CONNECTION_S * begun + WALL_PER_GRANT_S * grants
     changing_s += WALL_PER_STATE_S * states
     datagrams = sum(_datagrams(flow, run.duration_s) for flow in run.flows)
@@ -158,13 +160,16 @@ def _links(flow: PlannedFlow) -> float:
 def _most_bps(flow: PlannedFlow, duration_s: float) -> float:
     """Return the largest mean rate at which a flow can send over the run."""
     parameters = flow.traffic_parameters
-    if flow.transport == "udp":
+    if flow.transport != "tcp":
         return _datagrams(flow, duration_s) * _frame_bytes(flow) * 8 / duration_s
     limits_bps = [math.inf]
     if parameters.get("arrivals_per_s") and parameters.get("rate_bps"):
         limits_bps.append(parameters["rate_bps"])
     if flow.bytes:
         limits_bps.append(flow.bytes * 8 / duration_s)
+    if "times_ns" in parameters:
+        size_bytes: int = sum(size["mean"] for size in parameters["sizes"])
+        limits_bps.append(size_bytes * 8 / duration_s)
     if parameters.get("window_bytes") and flow.connections != "many" and flow.base_rtt_s:
         limits_bps.append(parameters["window_bytes"] * 8 / flow.base_rtt_s)
     return min(limits_bps)
@@ -197,11 +202,16 @@ def _most_at_losses_bps(flow: PlannedFlow, losses: Mapping[str, float]) -> float
 
 
 def _datagrams(flow: PlannedFlow, duration_s: float) -> float:
-    """Return how many packets a UDP flow sends."""
+    """Return how many packets a flow without TCP sends."""
     sends = flow.traffic_parameters
-    if flow.transport != "udp":
+    if flow.transport == "tcp":
         return 0.0
     end_s = duration_s if flow.stop_s is None else flow.stop_s
+    if "interval_ns" in sends:  # requests, and as many replies
+        return 2 * (end_s - flow.start_s) * NS_PER_S / float(sends["interval_ns"])
+    if "packets" in sends:
+        left_ns = (end_s - flow.start_s) * NS_PER_S
+        return float(sum(time_ns < left_ns for time_ns, _size_bytes in sends["packets"]))
     share = 1.0
     if sends["on"] is not None:
         share = sends["on"]["mean"] / (sends["on"]["mean"] + sends["off"]["mean"])
@@ -211,7 +221,10 @@ def _datagrams(flow: PlannedFlow, duration_s: float) -> float:
 
 def _frame_bytes(flow: PlannedFlow) -> int:
     """Return the bytes of a flow's packets on the link layer."""
-    if flow.transport == "udp":
+    if flow.transport != "tcp":
         packet_bytes: int = flow.traffic_parameters["packet_bytes"]
+        if "packets" in flow.traffic_parameters:
+            sizes = [size_bytes for _time_ns, size_bytes in flow.traffic_parameters["packets"]]
+            packet_bytes = sum(sizes) // len(sizes)
         return packet_bytes + ETHERNET_BYTES
     return flow.segment.payload_bytes + flow.segment.headers_bytes

@@ -294,10 +294,10 @@ class NetworkState:
         chosen: dict[Pair, bool] = {}
         left: dict[Pair, str] = {}
         for flow, planned in zip(flows, entries, strict=True):
-            is_requested = (request.flows is None or flow.name in request.flows) and (
-                groups is None or flow.group in groups
-            )
             for flow_of_entry in planned:
+                is_requested = (request.flows is None or flow.name in request.flows) and (
+                    groups is None or flow_of_entry.group in groups
+                )
                 directions = (
                     (flow_of_entry.source, flow_of_entry.sink),
                     (flow_of_entry.sink, flow_of_entry.source),

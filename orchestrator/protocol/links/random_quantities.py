@@ -1,9 +1,9 @@
 """Random quantities of a flow, drawn from its own seed.
 
-A quantity is {"distribution", "mean", "shape", "deviation", "most", "least", "points"}; all but the
-first three are optional. Distributions are "fixed", "exponential", "pareto", "lognormal", "uniform"
-and "empirical". Draws come from Python's random.Random (Mersenne Twister) and are rounded down to
-whole units. A value above "most" is drawn again.
+A quantity is {"distribution", "mean", "shape", "deviation", "most", "least", "points",
+"parts"}. All but the first three are optional. Distributions are "fixed", "exponential", "pareto",
+"lognormal", "uniform", "empirical" and "mixture". Draws come from Python's random.Random (Mersenne
+Twister) and are rounded down to whole units. A value above "most" is drawn again.
 """
 
 from __future__ import annotations
@@ -66,6 +66,17 @@ def _empirical(generator: Random, quantity: Quantity) -> float:
     return float(low + (high - low) * (share - below) / (above - below))
 
 
+def _mixture(generator: Random, quantity: Quantity) -> float:
+    """Draw the part, and then its value; the last part takes what rounding leaves of the shares."""
+    left = generator.random()
+    parts = quantity["parts"]
+    for share, part in parts[:-1]:
+        if left < share:
+            return draw(generator, part)
+        left -= share
+    return draw(generator, parts[-1][1])
+
+
 DISTRIBUTIONS: dict[str, Callable[[Random, Quantity], float]] = {
     "fixed": _fixed,
     "exponential": _exponential,
@@ -73,6 +84,7 @@ DISTRIBUTIONS: dict[str, Callable[[Random, Quantity], float]] = {
     "lognormal": _lognormal,
     "uniform": _uniform,
     "empirical": _empirical,
+    "mixture": _mixture,
 }
 
 

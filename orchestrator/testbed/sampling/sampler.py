@@ -243,7 +243,10 @@ def _ends(bed: Bed, engines: Sequence[Engine]) -> dict[str, list[End]]:
     Hosts that share a namespace appear as one of them. Hosts of other machines are left out.
     """
     ends: dict[str, list[End]] = {}
-    for flow in (engine.spec for engine in engines if not _counts_itself(engine)):
+    sampled_flows = (engine.spec for engine in engines if not _counts_itself(engine))
+    for flow in sampled_flows:
+        if ENGINES[flow["engine"]].notes_all:
+            continue
         ports = (flow["client_port"], flow["port"])
         if flow["server"] == "source":
             ports = ports[::-1]

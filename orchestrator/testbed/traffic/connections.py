@@ -34,7 +34,7 @@ before it repeats a SYN (RFC 6298)."""
 
 
 class ConnectionsFlow(FlowEngine, abc.ABC):
-    """Connections from one host to another, which begin by a Poisson process or one after another.
+    """Connections from one host to another, which begin at given or random times, or in turn.
 
     Times are drawn from a random generator of their own. So the sizes do not depend on how long
     connections take.
@@ -55,6 +55,11 @@ class ConnectionsFlow(FlowEngine, abc.ABC):
             self.reactor.watch_listener(listen(bed, spec, server), self._accepted)
         self._connector = Connector(bed, spec, client, server)
         self._times = random.Random(f"{spec['seed']}:times")
+        self._in_turn = (
+            self._schedule["arrivals_per_s"] is None
+            and "every_ns" not in self._schedule
+            and "times_ns" not in self._schedule
+        )
         self._duration_ns = bed.spec["duration_ns"]
         self._begun, self._stopped = 0, False
         # Both by the client's port.
@@ -79,9 +84,10 @@ class ConnectionsFlow(FlowEngine, abc.ABC):
         """Start the flow's thread."""
         if self.connects:
             first_ns = self.spec["start_ns"]
-            arrivals_per_s = self._schedule["arrivals_per_s"]
-            if arrivals_per_s is not None:
-                first_ns += self._interval_ns(arrivals_per_s)
+            if "times_ns" in self._schedule:
+                first_ns += self._schedule["times_ns"][0]
+            elif self._schedule["arrivals_per_s"] is not None:
+                first_ns += self._interval_ns()
             self.reactor.at(first_ns, self._begin, first_ns)
             if self.spec["stop_ns"] is not None:
                 self.reactor.at(self.spec["stop_ns"], self._cut)
@@ -92,7 +98,8 @@ class ConnectionsFlow(FlowEngine, abc.ABC):
         self.reactor.finish(self._note_incomplete)
         super().finish()
 
-    def _interval_ns(self, arrivals_per_s: float | None) -> int:
+    def _interval_ns(self) -> int:
+        arrivals_per_s = self._schedule["arrivals_per_s"]
         if arrivals_per_s is None:
             return self._schedule["every_ns"]
         return int(self._times.expovariate(arrivals_per_s / 10**9))
@@ -111,14 +118,17 @@ class ConnectionsFlow(FlowEngine, abc.ABC):
             self.outcomes.begins(port, time_ns)
             self._connections[port] = self.new_connection(client, port, time_ns, self._begun)
         self._begun += 1
-        arrivals_per_s = self._schedule["arrivals_per_s"]
-        if arrivals_per_s is not None or "every_ns" in self._schedule:
-            next_ns = time_ns + self._interval_ns(arrivals_per_s)
+        if "times_ns" in self._schedule:
+            if self._begun < len(self._schedule["times_ns"]):
+                next_ns = self.spec["start_ns"] + self._schedule["times_ns"][self._begun]
+                self.reactor.at(next_ns, self._begin, next_ns)
+        elif not self._in_turn:
+            next_ns = time_ns + self._interval_ns()
             self.reactor.at(next_ns, self._begin, next_ns)
 
     def _plan_next(self, least_ns: int = 0) -> None:
         """Where connections begin one after another, begin the next one after the gap."""
-        if self._schedule["arrivals_per_s"] is None and "every_ns" not in self._schedule:
+        if self._in_turn:
             gap = self._schedule["gap"]
             gap_ns = 0 if gap is None else draw(self._times, gap)
             next_ns = self.reactor.now_ns() + max(gap_ns, least_ns)

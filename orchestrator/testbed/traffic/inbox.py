@@ -14,7 +14,7 @@ import socket
 import struct
 
 from orchestrator.testbed.kernel import system
-from orchestrator.testbed.traffic.timed_send import HEADER
+from orchestrator.testbed.kernel.timed_send import HEADER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest

@@ -20,10 +20,10 @@ from orchestrator.protocol.links.frames import ETHERNET_BYTES, IPV4_BYTES, UDP_B
 from orchestrator.protocol.links.random_quantities import on_periods, poisson_times
 from orchestrator.protocol.reports.outcomes import NETWORK_ERRORS
 from orchestrator.testbed.kernel import system
+from orchestrator.testbed.kernel.timed_send import BATCH, TimedSender
 from orchestrator.testbed.traffic import FlowEngine
 from orchestrator.testbed.traffic.inbox import Inbox, overflows
 from orchestrator.testbed.traffic.outcomes import ONLY
-from orchestrator.testbed.traffic.timed_send import BATCH, TimedSender
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -32,8 +32,8 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from orchestrator.protocol.engine_parameters import UdpParameters
     from orchestrator.protocol.specification import FlowSpec
     from orchestrator.testbed.bed import Bed
+    from orchestrator.testbed.kernel.timed_send import Packet
     from orchestrator.testbed.traffic import EngineClass, Services
-    from orchestrator.testbed.traffic.timed_send import Packet
 
 _HEADERS_BYTES = IPV4_BYTES + UDP_BYTES
 _SO_SNDBUFFORCE = 32
@@ -75,7 +75,8 @@ def random_packet_times(
 class UdpFlow(FlowEngine):
     """Datagrams from ``source`` to ``sink``, evenly spaced while the source is on.
 
-    With exponential gaps the source is always on, and its packets leave at random times.
+    With exponential gaps the source is always on, and its packets leave at random times. Listed
+    packets leave at their own times with their own sizes.
 
     The source begins with a period that is on. Its last packet is whole, even if that exceeds the
     flow's number of bytes. A payload begins with timed_send.HEADER.
@@ -105,7 +106,10 @@ class UdpFlow(FlowEngine):
                 self._sender.connect(sink)
         self._origin_ns = self._sent = self._last_ns = 0
         self._uncounted_ns: collections.deque[int] = collections.deque()  # due times
-        self._arrived = ArrivalCounter()
+        # Payloads of listed packets, and their sums.
+        self._sizes = [size - _HEADERS_BYTES for _time_ns, size in self._listed()]
+        self._sums = list(itertools.accumulate(self._sizes, initial=0))
+        self._arrived = ArrivalCounter(self._sizes)
 
     def start(self, origin_ns: int) -> None:
         """Add the flow's packets to those of the common thread, which sends all of them."""
@@ -116,19 +120,27 @@ class UdpFlow(FlowEngine):
             self.outcomes.connected(ONLY)  # there is no handshake
             _pacer().add(origin_ns, self._packets(self._sender.fileno()))
 
+    def _listed(self) -> list[list[int]]:
+        """Return the packets of a source that sends listed ones; of any other, none."""
+        return self._parameters.get("packets", [])
+
     def _packets(self, descriptor: int) -> Iterator[Packet[UdpFlow]]:
         """Yield the flow's packets for TimedSender."""
         times = self._times()
         if self._parameters["bytes"] is not None:
             times = itertools.islice(times, -(-self._parameters["bytes"] // self._payload_bytes))
-        for sequence, time_ns in enumerate(times):
+        sizes = iter(self._sizes) if self._sizes else itertools.repeat(self._payload_bytes)
+        for sequence, (time_ns, size_bytes) in enumerate(zip(times, sizes, strict=False)):
             self._uncounted_ns.append(time_ns)
-            yield self._origin_ns + time_ns, descriptor, sequence, self._payload_bytes, self
+            yield self._origin_ns + time_ns, descriptor, sequence, size_bytes, self
 
     def finish(self) -> None:
         """Record that the flow ended, if it did not go on until the end of the run."""
         size_bytes = self._parameters["bytes"]
-        if size_bytes is not None and self._sent * self._payload_bytes >= size_bytes:
+        whole = bool(self._sizes) and self._sent == len(self._sizes)
+        if size_bytes is not None:
+            whole = self._sent * self._payload_bytes >= size_bytes
+        if whole:
             self.outcomes.ended(ONLY, self._last_ns)
         elif self.spec["stop_ns"] is not None:
             self.outcomes.ended(ONLY, self.spec["stop_ns"])
@@ -139,6 +151,9 @@ class UdpFlow(FlowEngine):
         spec, parameters = self.spec, self._parameters
         start_ns = spec["start_ns"]
         end_ns = self._duration_ns if spec["stop_ns"] is None else spec["stop_ns"]
+        if self._sizes:
+            due = (start_ns + offset_ns for offset_ns, _size in self._listed())
+            return itertools.takewhile(lambda time_ns: time_ns < end_ns, due)
         generator = random.Random(spec["seed"])
         frame_bits = 8 * (parameters["packet_bytes"] + ETHERNET_BYTES)
         rate_bps = parameters["rate_bps"]
@@ -170,11 +185,15 @@ class UdpFlow(FlowEngine):
             self._arrived.count(_pacer().inbox.read(self._receiver, time_ns))
             if time_ns >= self._duration_ns:
                 self._check_overflows()
+        sent_bytes = self._sent * self._payload_bytes
+        arrived_bytes = self._arrived.packets * self._payload_bytes
+        if self._sizes:
+            sent_bytes, arrived_bytes = self._sums[self._sent], self._arrived.listed_bytes
         return (
             self._sent,
-            self._sent * self._payload_bytes,
+            sent_bytes,
             self._arrived.packets,
-            self._arrived.packets * self._payload_bytes,
+            arrived_bytes,
             *self._arrived.counters(),
         )
 
@@ -192,11 +211,13 @@ class ArrivalCounter:
     """Counts the packets that arrived at one sink, and their delays.
 
     A delay lasts from a packet's due time to the kernel's timestamp at its arrival.
-    ``due_ahead_ns`` is how far the sink's clock is ahead of the source's clock.
+    ``due_ahead_ns`` is how far the sink's clock is ahead of the source's clock. ``listed_bytes``
+    are those that arrived of packets with the given ``sizes`` by sequence number.
     """
 
-    def __init__(self) -> None:
-        self.packets = self.due_ahead_ns = 0
+    def __init__(self, sizes: list[int] | None = None) -> None:
+        self.packets = self.due_ahead_ns = self.listed_bytes = 0
+        self._sizes = sizes or []
         self._seen = bytearray()
         self._reordered = self._duplicates = 0
         self._sum_ns = self._squares_ns2 = self._changes_ns = 0
@@ -208,6 +229,8 @@ class ArrivalCounter:
         for sequence, due_ns, arrival_ns in datagrams:
             if self._is_new(sequence):
                 self.packets += 1
+                if self._sizes:
+                    self.listed_bytes += self._sizes[sequence]
                 self._note_delay(arrival_ns - due_ns - self.due_ahead_ns)
 
     def _is_new(self, sequence: int) -> bool:

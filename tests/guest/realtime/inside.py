@@ -30,6 +30,10 @@ from results.store.store import Store
 ROOT = Path(__file__).resolve().parents[3]
 QUICKSTART = ROOT / "scenarios" / "quickstart.yaml"
 PROGRAMS = ROOT / "scenarios" / "tutorial" / "80-program.yaml"
+WORKLOADS = [
+    ROOT / "scenarios" / "tutorial" / f"{name}.yaml"
+    for name in ("44-udp-replay", "45-ping", "83-schedule")
+]
 PROGRAM = str(Path(sys.executable).parent / "orchestrator")
 PARAMETER = Path("/sys/module/tcp_logwestwood/parameters/alpha_max")
 LENGTH = ("duration=10s", "warmup=4s")
@@ -138,6 +142,16 @@ def programs(folder: Path) -> dict[str, Any]:
     return {**found, "document": json.loads(ended.stdout)} if ended.stdout else found
 
 
+def workloads(folder: Path) -> dict[str, Any]:
+    """Datagrams and transfers that files list, and echoes."""
+    words = [PROGRAM, "run", *map(str, WORKLOADS), "--reduced", "--backend", "local", "--json"]
+    ended = subprocess.run(
+        [*words, "--db", str(folder / "runs.db")], capture_output=True, text=True, check=False
+    )
+    found = {"said": ended.stderr}
+    return {**found, "document": json.loads(ended.stdout)} if ended.stdout else found
+
+
 def busy(folder: Path) -> dict[str, Any]:
     """A loop beside the traffic, a parameter that is set, and packets that are lost by number."""
     db = folder / "runs.db"
@@ -229,7 +243,7 @@ def _numbers(process: str) -> list[str]:
     return numbers
 
 
-STEPS = (doctor, quickstart, programs, busy)
+STEPS = (doctor, quickstart, programs, workloads, busy)
 KILLED_STEPS = (killed_controller, killed_bed)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import socket
 import time
 
-from orchestrator.testbed.kernel import system
-from orchestrator.testbed.lab import icmp_probe
+from orchestrator.testbed.kernel import arrivals, system
 
 _LATE_S = 0.1
 _RETRY_TIME_S = 20.0
@@ -18,7 +17,7 @@ def test_a_packet_has_come_when_the_kernel_got_it_however_late_it_is_read() -> N
         socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
     ):
         receiver.bind(("127.0.0.1", 0))
-        icmp_probe.timestamp_arrivals(receiver)
+        arrivals.timestamp_arrivals(receiver)
         until = time.monotonic() + _RETRY_TIME_S
         late_ns, number = 0, 0
         # The kernel begins to note arrivals in its own time; until then it says when one is read.
@@ -27,7 +26,7 @@ def test_a_packet_has_come_when_the_kernel_got_it_however_late_it_is_read() -> N
             sent_ns = system.monotonic_ns()
             sender.sendto(b"%d" % number, receiver.getsockname())
             time.sleep(_LATE_S)
-            packet, came_ns = icmp_probe.receive(receiver)
+            packet, came_ns = arrivals.receive(receiver)
             late_ns = system.monotonic_ns() - came_ns
             assert packet == b"%d" % number
             assert sent_ns <= came_ns

@@ -15,6 +15,7 @@ from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.links.random_quantities import draw
 from orchestrator.scenario import load
+from orchestrator.scenario.loader import load_values
 
 SCENARIO = """\
 version: 1
@@ -129,10 +130,32 @@ def test_a_file_that_is_no_distribution_is_refused(tmp_path: Path, text: str, wo
         ("size: 1kB, load: 50%, gap: 1s", "transfers with a `load` arrive at random by it"),
         ("size: 1kB, every: 1s, gap: 1s", "transfers begin `every` so often"),
         ("size: {distribution: pareto, mean: 1kB, shape: 2}, load: 50%", "give `most`"),
+        ("size: 1kB, gap: {distribution: empirical}", "only sizes can be empirical"),
+        ("size: 1kB, gap: {distribution: mixture}", "only sizes can be mixture"),
+        ("size: {distribution: mixture}, every: 1s", "a mixture has a `mix`"),
+        ("size: {mean: 1kB, distribution: fixed, mix: [PART, PART]}, every: 1s", "no other dist"),
+        ("size: {mix: [PART]}, every: 1s", "must have at least 2 items"),
+        ("size: {mix: [PART, {share: 60%, size: 1kB}]}, every: 1s", "add up to 110%, not to 100%"),
+        ("size: {mix: [{share: 0%, size: 1B}, {share: 1, size: 1B}]}, every: 1s", "above zero"),
+        ("size: {mix: [PART, PART], mean: 1kB}, every: 1s", "that of a mixture distribution foll"),
+        ("size: {mix: [PART, PART], most: 1MB}, every: 1s", "the sizes in `mix`"),
+        ("size: {mix: [PART, {share: 50%, size: {mix: [PART, PART]}}]}, every: 1s", "unknown key"),
+        ("size: {mix: [PART, {share: 50%, size: {cdf: no}}]}, every: 1s", "known distributions"),
+        (
+            "size: {mix: [PART, {share: 50%, size: {distribution: pareto, mean: 1B, shape: 2}}]}, "
+            "load: 50%",
+            "give `most`",
+        ),
+        ("size: 1kB, load: {share: 60%}", "`link` is missing"),
+        ("size: 1kB, load: {share: 6mbit, link: bottleneck}", "a rate is the same on every link"),
+        ("size: 1kB, load: {share: 60%, link: bottle}", "is not on the flow's path (did you mean"),
+        ("size: 1kB, load: {share: 60%, link: bottle}", "with a rate there: bottleneck"),
+        ("size: 1kB, load: {share: 60%, link: a_src0}", "link `a_src0` has no rate; with a rate"),
+        ("size: 1kB, load: 60", "a rate needs a unit"),
     ],
 )
 def test_what_does_not_fit_is_refused(tmp_path: Path, traffic: str, words: str) -> None:
-    assert words in fault(tmp_path, traffic)
+    assert words in fault(tmp_path, traffic.replace("PART", "{share: 50%, size: 1kB}"))
 
 
 def test_a_load_becomes_a_rate_of_transfers_on_the_link_layer(tmp_path: Path) -> None:
@@ -144,6 +167,63 @@ def test_a_load_becomes_a_rate_of_transfers_on_the_link_layer(tmp_path: Path) ->
             0.6 * 100e6 / 2 / (8 * wire_bytes)
         )
         assert flow.connections == "many"
+
+
+MIX = {
+    "mix": [
+        {"share": "75%", "size": "1kB"},
+        {"share": "5%", "size": {"distribution": "uniform", "least": "1MB", "most": "3MB"}},
+        {"share": "20%", "size": {"cdf": "hadoop"}},
+    ]
+}
+
+
+def test_a_mixture_draws_each_part_as_often_as_its_share_says() -> None:
+    sizes = Sizes.model_validate(MIX)
+    assert sizes.average() == pytest.approx(750 + 100_000 + 0.2 * mean(KNOWN["hadoop"]))
+    assert sizes.chance_of(1_000_001) == pytest.approx(0.05 + 0.2 * tail(KNOWN["hadoop"], 1e6 + 1))
+    assert sizes.lost_by_rounding() == pytest.approx(0.125)
+    generator = random.Random(1)
+    drawn = [draw(generator, sizes.document(1)) for _ in range(100_000)]
+    # Their deviation is 0.5 MB, so the mean of so many is known to 3.3 kB with 95% confidence.
+    assert sum(drawn) / len(drawn) == pytest.approx(sizes.average(), abs=4000)
+    assert drawn.count(1000) / len(drawn) == pytest.approx(0.75, abs=0.005)
+    for least in (1001, 1_000_001, 2_000_000):
+        share = sum(size >= least for size in drawn) / len(drawn)
+        assert sizes.chance_of(least) == pytest.approx(share, abs=0.005)
+    assert Sizes.model_validate(sizes.model_dump(mode="json", exclude_none=True)) == sizes
+
+
+def test_a_mixture_is_drawn_with_the_files_of_its_parts(tmp_path: Path) -> None:
+    (tmp_path / "sizes.txt").write_text("1000 25\n2000 100\n")
+    mix = "[{share: 90%, size: 10kB}, {share: 10%, size: {cdf: sizes.txt}}]"
+    run = planned(tmp_path, f"size: {{mix: {mix}}}, load: 20%")
+    (sizes,) = run.flows[0].traffic_parameters["sizes"]
+    assert sizes["distribution"] == "mixture"
+    assert [(share, part["distribution"]) for share, part in sizes["parts"]] == [
+        (0.9, "fixed"), (0.1, "empirical"),
+    ]  # fmt: skip
+    assert list(run.files) == ["sizes.txt"]
+    assert bed_spec(run, 2**30)["flows"][0]["parameters"]["sizes"] == [sizes]
+    files = {place: file.content for place, file in run.files.items()}
+    (again,) = plan(load_values(run.resolved, files)).runs
+    assert again.flows == run.flows
+
+
+def test_a_load_may_be_a_share_of_a_named_link(tmp_path: Path) -> None:
+    of_link = planned(tmp_path, "size: 14480B, load: {share: 60%, link: bottleneck}")
+    narrowest = planned(tmp_path, "size: 14480B, load: 60%")
+    assert of_link.flows == narrowest.flows
+    assert of_link.resolved["flows"][0]["traffic"]["load"] == {
+        "share": "60%", "link": "bottleneck",
+    }  # fmt: skip
+    (again,) = plan(load_values(of_link.resolved, {})).runs
+    assert again.flows == of_link.flows
+    scenario = SCENARIO.replace("rtt: 4ms", "access: {rate: 40mbit, delay: 1ms}")
+    file = tmp_path / "sizes.yaml"
+    file.write_text(scenario.replace("TRAFFIC", "size: 1kB, load: {share: 20%, link: bottleneck}"))
+    (run,) = plan(load(file)).runs
+    assert [flow.traffic_parameters["rate_bps"] for flow in run.flows] == [10_000_000] * 2
 
 
 def test_the_schema_of_a_quantity_takes_its_value_alone_and_no_null() -> None:

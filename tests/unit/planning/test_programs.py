@@ -9,8 +9,12 @@ import pytest
 from orchestrator.backends import program_files
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.errors import ScenarioError
+from orchestrator.planning.flows.programs import (
+    hint_without_progress,
+    port_that_tells,
+    program_names,
+)
 from orchestrator.planning.plan import plan
-from orchestrator.planning.programs import hint_without_progress, port_that_tells, program_names
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.scenario import load
 

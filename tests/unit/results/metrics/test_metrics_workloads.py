@@ -1,4 +1,4 @@
-"""Completion times by size, slowdowns, and rounds of incast."""
+"""Completion times by size, slowdowns, rounds of incast, and queries of RPC."""
 
 from __future__ import annotations
 
@@ -48,20 +48,52 @@ def test_a_slowdown_is_by_the_idle_path() -> None:
     assert found["slowdown_mean_long"] is None
 
 
-def test_a_round_lasts_from_its_first_request_to_its_last_answer() -> None:
+@pytest.mark.parametrize(
+    ("kind", "completed", "time"),
+    [("incast", "rounds_completed", "round_time"), ("rpc", "queries_completed", "query_time")],
+)
+def test_a_round_lasts_from_its_first_request_to_its_last_answer(
+    kind: str, completed: str, time: str
+) -> None:
     rows = [
         (0, 2.0, 2.4, 10), (1, 2.1, 2.5, 10),
         (0, 3.0, 3.2, 10), (1, 3.0, 3.1, 10),
         (0, 4.0, None, 5), (1, 4.0, 4.1, 10),
         (0, 5.0, 5.1, 10),
     ]  # fmt: skip
-    found = metrics.compute(data("incast", rows, 2))[WHOLE].run
-    assert found["rounds_completed"] == 2
-    assert found["round_time_mean_s"] == pytest.approx((0.5 + 0.2) / 2)
-    assert found["round_time_p99_s"] == pytest.approx(0.5)
+    found = metrics.compute(data(kind, rows, 2))[WHOLE].run
+    assert found[completed] == 2
+    assert found[f"{time}_mean_s"] == pytest.approx((0.5 + 0.2) / 2)
+    assert found[f"{time}_p50_s"] == pytest.approx(0.2)
+    assert found[f"{time}_p99_s"] == pytest.approx(0.5)
+
+
+def test_echoes_are_counted_and_are_no_transfers() -> None:
+    rows = [
+        (0, 1.0, 1.5, 84), (0, 2.0, 2.1, 84), (0, 3.0, 3.3, 84), (0, 4.0, None, 0),
+        (0, 9.5, None, 0),
+    ]  # fmt: skip
+    whole = data("ping", rows)
+    echoes = Data(
+        flows=[replace(whole.flows[0], transport="icmp")],
+        transfers=transfers(rows),
+        queues=[*whole.queues],
+    )
+    found = metrics.compute(echoes)[WHOLE]
+    one = found.flows[0]
+    # The first one is in the warm-up, and the last one leaves in the run's last second.
+    assert (one["echoes_sent"], one["echoes_lost"]) == (4, 1)
+    assert one["echo_rtt_min_s"] == pytest.approx(0.1)
+    assert one["echo_rtt_mean_s"] == pytest.approx(0.2)
+    assert one["echo_rtt_p99_s"] == one["echo_rtt_max_s"] == pytest.approx(0.3)
+    assert one["transfers"] is None
+    assert found.run["fct_mean_s"] is None
+    assert metrics.compute(data("transfers", WEB))[WHOLE].flows[0]["echoes_sent"] is None
 
 
 def test_other_traffic_has_no_rounds() -> None:
     found = metrics.compute(data("transfers", WEB))[WHOLE].run
     assert found["rounds_completed"] is None
     assert found["round_time_mean_s"] is None
+    assert found["queries_completed"] is None
+    assert found["query_time_mean_s"] is None

@@ -143,9 +143,10 @@ def test_a_migration_is_recorded_with_its_name(tmp_path: Path) -> None:
         (15, "0015_counters"),
         (16, "0016_ecn"),
         (17, "0017_programs"),
+        (18, "0018_ping"),
     ]
     assert sorted(file.stem for file in MIGRATIONS.glob("*")) == [name for _, name in records]
-    assert pragma(tmp_path / "new.db", "user_version") == newest() == 17
+    assert pragma(tmp_path / "new.db", "user_version") == newest() == 18
     assert pragma(tmp_path / "new.db", "application_id") == database.APPLICATION_ID
 
 
@@ -158,8 +159,8 @@ def test_a_migration_is_applied_once_and_says_what_it_does(tmp_path: Path) -> No
     assert pragma(path, "user_version") == newest() + 1
     assert ("table", "remarks", "runINTEGER1 textTEXT0") in schema(path)
     begun, done = told
-    assert begun.startswith(f"{path}: the schema 17 of the file becomes 18.")
-    assert done == f"{path}: the schema is 18 now"
+    assert begun.startswith(f"{path}: the schema 18 of the file becomes 19.")
+    assert done == f"{path}: the schema is 19 now"
     open_writable(tmp_path / "new.db", migrations, told.append).close()
     assert len(told) == 2
     assert schema(path) == schema(tmp_path / "new.db")

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from pathlib import Path as FilePath
 from typing import Any
 
-from orchestrator.errors import Fault, ScenarioError
+from orchestrator.errors import ScenarioError
 from orchestrator.kinds import tcp
-from orchestrator.kinds.congestion_control import Congestion
 from orchestrator.kinds.distributions import fixed
 from orchestrator.kinds.fields import MAX_FLOWS, Path
-from orchestrator.kinds.tcp import EndTcp
 from orchestrator.kinds.traffic import (
     LEAST_JUMBO_SEGMENTS,
     LEAST_WINDOW_BYTES,
     Demand,
+    NamedHost,
     TcpSegment,
     TrafficPart,
 )
 from orchestrator.network import Hop, Network, crossing_ns, mtu_bytes, path_delay_s
-from orchestrator.planning.runspec import PlannedFlow
+from orchestrator.planning.runspec import Pair, PlannedFlow
 from orchestrator.protocol.links.frames import (
     ACK_FRAME_BYTES,
     DEFAULT_MTU_BYTES,
@@ -29,11 +26,16 @@ from orchestrator.protocol.links.frames import (
     IPV4_BYTES,
     TCP_BYTES,
 )
+from orchestrator.protocol.specification import QuantitySpec
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
-from orchestrator.scenario import LoadedVariant, Scenario
-from orchestrator.units import RATE_MIN_BPS, Limit, LinkRate, format_time, shown
+from orchestrator.scenario import LoadedVariant
+from orchestrator.scenario.model import KEYS_OF_GROUPS
+from orchestrator.suggestions import suggest
+from orchestrator.units import RATE_MIN_BPS, Limit, LinkRate, format_time, listed, shown
 
 FIRST_PORT = 5001
+MOST_LISTED = 12
+"""The most hosts that a message names."""
 _TIMESTAMP_BYTES = 12
 _ETHERNET_MSS_BYTES = DEFAULT_MTU_BYTES - IPV4_BYTES - TCP_BYTES
 _HEADERS_BYTES = ETHERNET_BYTES + IPV4_BYTES + TCP_BYTES
@@ -68,27 +70,33 @@ class _FlowEntry:
         self._index, self._before = index, before
         self._flow = variant.scenario.flows[index]
         self._options = tcp.options_of(variant.scenario.tcp, self._flow.tcp)
-        self._number = len(network.group(self._flow.group).sources) * self._flow.count
+        self._pairs = [] if self._flow.traffic.names_hosts else self._pairs_of_group()
+        self._number = len(self._pairs) * self._flow.count
+
+    def _pairs_of_group(self) -> list[Pair]:
+        """Return the sender and the receiver of each pair of the entry's group."""
+        flow = self._flow
+        group = self._network.group(flow.group or "")
+        pairs = list(zip(group.sources, group.sinks, strict=True))
+        return [(b, a) for a, b in pairs] if flow.direction == "reverse" else pairs
 
     def flows(self, rtts_ns: Rtts) -> list[PlannedFlow]:
         """Return the flows, part by part and host by host, and extend ``rtts_ns``."""
         flow, parts = self._flow, self._flow.traffic.parts()
-        group = self._network.group(flow.group)
-        pairs = list(zip(group.sources, group.sinks, strict=True))
-        if flow.direction == "reverse":
-            pairs = [(sink, source) for source, sink in pairs]
-        number = self._number
-        total = self._before + len(parts) * number
+        if flow.traffic.names_hosts:
+            self._require_nothing_of_groups()
+        number = len(parts) if flow.traffic.names_hosts else self._number
+        total = self._before + (number if flow.traffic.names_hosts else len(parts) * number)
         if total > MAX_FLOWS:
             raise self._fault((), f"{total} flows; {MAX_FLOWS} are allowed")
         flows: list[PlannedFlow] = []
         for part in parts:
             name = f"{flow.name}-{part.name}" if part.name else flow.name
-            names = (
-                [name] if number == 1 else [f"{name}[{pair_index}]" for pair_index in range(number)]
-            )
+            first = 0 if part.hosts is None else len(flows)
+            names = [name] if number == 1 else [f"{name}[{index}]" for index in range(number)]
             control = self._control(part)
-            for pair_index, (source, sink) in enumerate(pairs):
+            pairs = self._pairs if part.hosts is None else [self._named(part.hosts)]
+            for pair_index, (source, sink) in enumerate(pairs, start=first):
                 hops = self._paths(source, sink)
                 for hop in (*hops[0], *hops[1]):
                     rtts_ns.setdefault(hop.name, set()).add(_rtt_ns(hops))
@@ -99,6 +107,26 @@ class _FlowEntry:
                     flows.append(PlannedFlow(name=names[name_index], port=port, **start, **common))
         return flows
 
+    def _require_nothing_of_groups(self) -> None:
+        """Raise ScenarioError if the entry has a key that is about pairs of a group."""
+        for key in KEYS_OF_GROUPS:
+            if key in self._flow.model_fields_set:
+                text = f"traffic of kind {self._flow.traffic.kind} names its own hosts"
+                raise self._fault((key,), f"{text}: leave `{key}` out")
+
+    def _named(self, hosts: tuple[NamedHost, NamedHost]) -> Pair:
+        """Return the names of two hosts; ScenarioError when no group has one of them."""
+        for host in hosts:
+            if self._network.group_of(host.name) is None:
+                valid = list(self._network.hosts_of_groups)
+                raise self._fault(
+                    ("traffic", "file"),
+                    f"{host.place}: there is no host {shown(host.name)}"
+                    f"{suggest(host.name, valid)}; hosts: {listed(valid[:MOST_LISTED])}"
+                    + (f" and {more} more" if (more := len(valid) - MOST_LISTED) > 0 else ""),
+                )
+        return hosts[0].name, hosts[1].name
+
     def _shared(
         self, demand: Demand, source: str, sink: str, hops: tuple[Hops, Hops]
     ) -> dict[str, Any]:
@@ -108,7 +136,7 @@ class _FlowEntry:
         self._require_fit(demand, mtu)
         segment = self._segment(mtu)
         return {
-            "group": self._flow.group,
+            "group": self._flow.group or self._network.group_of(source),
             "source": source,
             "sink": sink,
             "traffic": self._flow.traffic.kind,
@@ -142,7 +170,8 @@ class _FlowEntry:
         packet_bytes: Any = demand.parameters.get("packet_bytes", 0)
         if packet_bytes > mtu:
             text = f"packets of {packet_bytes}B on a path with an MTU of {mtu}: at most {mtu}B"
-            raise self._fault(("traffic", "packet_size"), text)
+            key = "file" if "packets" in demand.parameters else "packet_size"
+            raise self._fault(("traffic", key), text)
         mss_bytes, most_bytes = self._options.get("mss", 0), mtu - IPV4_BYTES - TCP_BYTES
         if mss_bytes > most_bytes:
             text = f"an MSS of {mss_bytes} on a path with an MTU of {mtu}: at most {most_bytes}"
@@ -170,9 +199,11 @@ class _FlowEntry:
     def _control(self, part: TrafficPart) -> dict[str, Any]:
         """Return the fields of a planned flow that depend on its congestion control, if any."""
         flow, find = self._flow, self._variant.modules
-        own = part.demand.transport == "udp" or flow.traffic.names_congestion
+        own = part.demand.transport != "tcp" or flow.traffic.names_congestion
         if own and "congestion" in flow.model_fields_set:
-            why = "names its own" if flow.traffic.names_congestion else "uses UDP, which has no"
+            transport = part.demand.transport.upper()
+            why = f"uses {transport}, which has no"
+            why = "names its own" if flow.traffic.names_congestion else why
             message = f"traffic of kind {flow.traffic.kind} {why} congestion control"
             raise self._fault(("congestion",), message)
         control = part.congestion or (None if own else flow.congestion)
@@ -201,28 +232,28 @@ class _FlowEntry:
         if demand.rate is not None:
             parameters["rate_bps"] = self._rate_bps("rate", demand.rate, path)
         if demand.load is not None:
-            load_bps = self._rate_bps("load", demand.load.rate, path)
+            on = path if demand.load.link is None else self._hops_of(demand.load.link, path)
+            load_bps = self._rate_bps("load", demand.load.rate, on)
             parameters["rate_bps"] = load_bps // self._number
             if parameters["rate_bps"] < RATE_MIN_BPS:
                 message = f"{load_bps} bit/s for {self._number} flows is below {RATE_MIN_BPS} bit/s"
                 raise self._fault(("traffic", "load"), f"{message} each")
             wire_bytes = demand.load.wire_bytes(segment)
             parameters["arrivals_per_s"] = parameters["rate_bps"] / (8 * wire_bytes)
+        if "rounds" in parameters:
+            parameters["rounds"] = {**parameters["rounds"], "entry": self._index}
         if demand.round_bytes is not None:
-            parameters |= self._round(demand.round_bytes, parameters)
+            parameters["response"] = self._part_of_round(demand.round_bytes)
         if demand.window is not None:
             parameters |= self._window(demand.window, segment)
         return parameters
 
-    def _round(self, size_bytes: int, parameters: dict[str, Any]) -> dict[str, Any]:
-        """Return the parameters of a round of that many bytes from all flows of the entry."""
+    def _part_of_round(self, size_bytes: int) -> QuantitySpec:
+        """Return the size of each flow's part of a round of that many bytes."""
         if size_bytes < self._number:
             message = f"{size_bytes} bytes for {self._number} flows are less than a byte each"
             raise self._fault(("traffic", "bytes"), message)
-        return {
-            "response": fixed(size_bytes // self._number),
-            "rounds": {**parameters["rounds"], "entry": self._index},
-        }
+        return fixed(size_bytes // self._number)
 
     def _window(self, window: Limit, segment: TcpSegment) -> dict[str, int]:
         """Return the parameters of a limited receive window.
@@ -270,6 +301,17 @@ class _FlowEntry:
             raise self._fault(("traffic", key), message)
         return rate_bps
 
+    def _hops_of(self, link: str, path: Hops) -> Hops:
+        """Return where a path crosses a link; ScenarioError when it does not, or has no rate."""
+        on = tuple(hop for hop in path if hop.link.name == link)
+        if on and _rates_bps(on):
+            return on
+        valid = [hop.link.name for hop in path if hop.channel.rate_bps is not None]
+        why = "has no rate" if on else "is not on the flow's path"
+        names = listed(valid) or "none"
+        text = f"link {shown(link)} {why}{suggest(link, valid)}; with a rate there: {names}"
+        raise self._fault(("traffic", "load", "link"), text)
+
     def _paths(self, source: str, sink: str) -> tuple[Hops, Hops]:
         try:
             return self._network.path(source, sink), self._network.path(sink, source)
@@ -278,101 +320,6 @@ class _FlowEntry:
 
     def _fault(self, path: Path, message: str) -> ScenarioError:
         return ScenarioError([self._variant.mark(("flows", self._index, *path)).fault(message)])
-
-
-def name_faults(
-    variant: LoadedVariant, entries: Sequence[Sequence[PlannedFlow]]
-) -> Iterator[Fault]:
-    """Yield a fault for each entry with a flow whose name an earlier entry's flow has."""
-    first: dict[str, int] = {}
-    for index, entry in enumerate(entries):
-        taken = next((f.name for f in entry if first.setdefault(f.name, index) != index), None)
-        if taken is not None:
-            mark = variant.mark(("flows", index, "name"))
-            yield mark.fault(
-                f"two flows are called {shown(taken)}: one of this entry and one of flow entry "
-                f"{first[taken]}"
-            )
-
-
-def settings_faults(
-    variant: LoadedVariant, entries: Sequence[Sequence[PlannedFlow]]
-) -> Iterator[Fault]:
-    """Yield a fault for each setting of a host that two flow entries set differently.
-
-    A setting belongs to the sending host's namespace. It affects every flow there whose congestion
-    control is of the same module, whether the flow's entry gives the setting or not.
-    """
-    first: dict[tuple[str, FilePath], PlannedFlow] = {}
-    for control_path, control, flows in _controlled(variant, entries):
-        module = variant.modules.find(control.name, control.module)
-        if module is None:
-            continue
-        reported: set[str] = set()
-        for flow in flows:
-            other = first.setdefault((flow.source, module.source), flow)
-            for name in dict.fromkeys((*flow.settings, *other.settings)):
-                mine, theirs = flow.settings.get(name), other.settings.get(name)
-                if mine != theirs and name not in reported:
-                    reported.add(name)
-                    yield variant.mark((*control_path, "parameters", name)).fault(
-                        f"{name} is a setting of the sending host, and flow {shown(other.name)} "
-                        f"also sends from {flow.source}, "
-                        + _differently(control.name, name, mine, theirs)
-                    )
-
-
-def mtu_faults(variant: LoadedVariant, entries: Sequence[Sequence[PlannedFlow]]) -> Iterator[Fault]:
-    """Yield a fault for each flow entry with a host that has flows of another path MTU.
-
-    A host has one route, and the route has the MTU of all paths.
-    """
-    first: dict[str, PlannedFlow] = {}
-    for index, entry in enumerate(entries):
-        for flow in entry:
-            pairs = [(host, first.setdefault(host, flow)) for host in (flow.source, flow.sink)]
-            conflict = next((pair for pair in pairs if pair[1].mtu_bytes != flow.mtu_bytes), None)
-            if conflict is not None:
-                host, other = conflict
-                yield variant.mark(("flows", index, "group")).fault(
-                    f"the path of this flow has an MTU of {flow.mtu_bytes}, and flow "
-                    f"{shown(other.name)}, which also uses {host}, one of {other.mtu_bytes}: a "
-                    "host has one route, so give the flows hosts of their own"
-                )
-                break
-
-
-def _controlled(
-    variant: LoadedVariant, entries: Sequence[Sequence[PlannedFlow]]
-) -> Iterator[tuple[Path, Congestion, Sequence[PlannedFlow]]]:
-    """Yield (path in the scenario, congestion control, its flows) of each TCP flow entry."""
-    for index, entry in enumerate(entries):
-        flow = variant.scenario.flows[index]
-        parts = flow.traffic.parts()
-        size = len(entry) // len(parts)
-        for number, part in enumerate(parts):
-            if part.demand.transport == "tcp":
-                control_path = ("flows", index, *part.place)
-                flows = entry[number * size : (number + 1) * size]
-                yield control_path, part.congestion or flow.congestion, flows
-
-
-def flow_ends(scenario: Scenario, entries: Sequence[Sequence[PlannedFlow]]) -> Iterator[EndTcp]:
-    """Yield both ends of every TCP flow, with the options that it requests."""
-    for index, entry in enumerate(entries):
-        options = tcp.options_of(scenario.tcp, scenario.flows[index].tcp)
-        for flow in entry:
-            if flow.transport == "tcp":
-                yield EndTcp(index, flow.name, flow.source, "sender", options)
-                yield EndTcp(index, flow.name, flow.sink, "receiver", options)
-
-
-def _differently(control: str, name: str, mine: int | None, theirs: int | None) -> str:
-    if theirs is None:
-        return f"with {control} and without {name}: set the same value for that flow"
-    if mine is None:
-        return f"where it sets {theirs}: set the same value for this flow"
-    return f"where it sets {theirs}, not {mine}: set the same value for both"
 
 
 def _rates_bps(path: Hops) -> list[int]:
