@@ -13,6 +13,7 @@ import signal
 import socket
 import struct
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -172,17 +173,17 @@ def acts() -> dict[str, Callable[[], object]]:
     """Return what is tried, by its name; each raises OSError or ValueError where it is refused."""
     found: dict[str, Callable[[], object]] = {}
     for path in WRITTEN:
-        found[f"write {path}"] = lambda path=path: _write(path)
+        found[f"write {path}"] = partial(_write, path)
     for path in READ:
-        found[f"read {path}"] = lambda path=path: _read(path)
+        found[f"read {path}"] = partial(_read, path)
     for name, (number, arguments) in SYSTEM_CALLS.items():
-        found[name] = lambda number=number, arguments=arguments: _call(number, arguments)
+        found[name] = partial(_call, number, arguments)
     for name, option in OPTIONS.items():
-        found[name] = lambda option=option: _option(*option)
+        found[name] = partial(_option, *option)
     for name, request in REQUESTS.items():
-        found[name] = lambda request=request: _request(*request)
+        found[name] = partial(_request, *request)
     for name, flag in NAMESPACES.items():
-        found[f"have its own {name}"] = lambda flag=flag: _call(272, (flag,))
+        found[f"have its own {name}"] = partial(_call, 272, (flag,))
     return {**found, **_others()}
 
 
