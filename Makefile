@@ -89,7 +89,7 @@ test-determinism: $(DEV_READY)  ## run each kind of scenario in nine ways, a swe
 test-examples: $(DEV_READY)  ## run each example at full length, 1000 pairs of hosts, a mutant of each constant, DKMS for every kernel, a claim from a wheel; packets in tshark, tcpdump and tcptrace
 	@tools/setup long
 	@$(BIN)/orchestrator guest build --quiet
-	$(BIN)/pytest $(SPREAD) --own-cpu -m long tests/guest tests/unit kmods/tests tests/kmods tests/web $(addprefix --ignore=,$(DETERMINISM) $(FLENT))
+	$(BIN)/pytest $(SPREAD) --own-cpu -m long tests/guest tests/unit kmods/tests tests/kmods tests/web tests/lab $(addprefix --ignore=,$(DETERMINISM) $(FLENT))
 
 test-kernels: $(DEV_READY)  ## fetch and build Linux 6.1 and 7.3, and run scenarios on them and on the default kernel
 	@for series in 6.1 7.3; do $(BIN)/orchestrator guest fetch $$series && $(BIN)/orchestrator guest build $$series || exit; done

@@ -287,6 +287,7 @@ def test_ideal_tcps_settings_change_when_a_source_starts(
     assert changed[0] < 6 * 10**9 + 5 * base_rtt_ns
 
 
+@pytest.mark.long
 def test_equal_seeds_give_equal_runs_with_any_sampling(run: Run, tmp_path: Path) -> None:
     trace = cell(5, 900)
     (tmp_path / "cell.trace").write_text("\n".join(map(str, trace)) + "\n", encoding="ascii")

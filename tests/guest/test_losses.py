@@ -272,6 +272,7 @@ ALL = (
 )
 
 
+@pytest.mark.long
 def test_equal_seeds_give_equal_packets_with_any_sampling(send: Send) -> None:
     one, other = (send(*ALL, f"seed={seed}", count=4000) for seed in (1, 2))
     same = send(*ALL, "sample.queue=3ms", "sample.tcp=7ms", count=4000)

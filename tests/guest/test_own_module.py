@@ -110,6 +110,7 @@ def test_its_parameter_sets_the_growth_of_the_window(run: Run, db: Path) -> None
     assert 4 < grown[1] / grown[0] < 12
 
 
+@pytest.mark.long
 def test_a_module_may_use_our_headers_and_a_kbuild_of_its_own(
     run: Run, db: Path, scenario: Path
 ) -> None:
@@ -203,6 +204,7 @@ def test_a_module_without_its_control_or_parameter_fails_the_run(
     assert said in document["error"]
 
 
+@pytest.mark.long
 def test_a_build_can_reach_only_its_own_folder(
     scenario: Path, tmp_path: Path, kernel: GuestKernel
 ) -> None:

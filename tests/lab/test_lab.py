@@ -174,6 +174,7 @@ def test_hosts_are_free_after_ctrl_c(hosts: Lab, tmp_path: Path) -> None:
     assert (found["status"], run["status"]) == (130, "interrupted")
 
 
+@pytest.mark.long
 def test_hosts_without_a_route_are_reported_and_nothing_is_stored(
     hosts: Lab, tmp_path: Path
 ) -> None:

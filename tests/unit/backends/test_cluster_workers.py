@@ -32,6 +32,7 @@ BAD = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
 def test_bad_workers_fail_their_runs_alone_and_all_listen_on_loopback(

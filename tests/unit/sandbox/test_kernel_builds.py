@@ -219,6 +219,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
+@pytest.mark.long
 def test_what_a_build_compiled_reaches_only_builds_of_its_own_origin(
     tree: Path, tmp_path: Path
 ) -> None:

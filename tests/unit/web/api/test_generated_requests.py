@@ -20,13 +20,16 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, generated.Kno
     return path, generated.known_of(contract.fill(path))
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("examples", [1, pytest.param(15, marks=pytest.mark.long)])
+EXAMPLES = 15
+"""Random requests of each address."""
+
+
+@pytest.mark.long
 def test_the_answers_to_random_requests_are_as_the_document_says(
-    store: tuple[Path, generated.Known], examples: int
+    store: tuple[Path, generated.Known],
 ) -> None:
     path, known = store
-    found = generated.ask(create_app(path), 20261126, examples, known)
+    found = generated.ask(create_app(path), 20261126, EXAMPLES, known)
     assert not found.faults, "\n".join(found.faults)
     every = {f"GET {one}" for one in contract.templates(create_app(path)).values()}
     assert set(found.answers) == every - {"GET /api/openapi.json"}
