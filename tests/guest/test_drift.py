@@ -39,6 +39,8 @@ TRANSIENTS = {
     ("68-convergence.yaml", "joined"),
     # How long they need after the rate has doubled: the window begins with that event.
     ("68-convergence.yaml", "faster"),
+    # What a list of ten seconds has: the frames of the film vary, and the queue with them.
+    ("44-udp-replay.yaml", ""),
     # How long a page takes: the other flow has the link alone then.
     ("80-program.yaml", ""),
     # How long rounds take: after the last one nothing is sent.
