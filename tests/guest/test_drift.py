@@ -45,8 +45,6 @@ TRANSIENTS = {
     ("80-program.yaml", ""),
     # How long rounds take: after the last one nothing is sent.
     ("82-incast.yaml", ""),
-    # How long a list of transfers takes: after the last one nothing is sent.
-    ("83-schedule.yaml", ""),
 }
 """Windows whose subject is a transient, by file and window, each with its reason. No others may
 drift, and these must."""

@@ -75,7 +75,7 @@ def test_the_quickstart_runs_inside(machine: Machine) -> None:
         done = machine.inside("run inside", command, good=(0, 3))
     (run,) = json.loads(done.said)["runs"]
     assertions.require_measured(run, "local")
-    assert run["fidelity"]["verdict"] != "unfaithful", run["fidelity"]
+    assert run["fidelity"]["verdict"] != "unfaithful", json.dumps(run["fidelity"])
     machine.utilisation = assertions.utilisation(run)
 
 
