@@ -19,7 +19,7 @@ PATIENCE_S = 1.0
 
 @metric(
     "echoes_sent",
-    unit="packets",
+    unit="1",
     subject="flow",
     scopes=("flow",),
     columns=(TableColumn("icmp", 10, "sent"),),
@@ -32,7 +32,7 @@ def echoes_sent(data: RunData, flows: Sequence[int], span: Span) -> int | None:
 
 @metric(
     "echoes_lost",
-    unit="packets",
+    unit="1",
     subject="flow",
     scopes=("flow",),
     columns=(TableColumn("icmp", 20, "lost"),),

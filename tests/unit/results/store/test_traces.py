@@ -371,6 +371,6 @@ def test_a_store_of_the_schema_before_has_no_traces_until_it_is_written(tmp_path
     with Store(path, told.append) as store:
         assert store.add_trace(run_id, made.small()) == 1
         assert made.same(store.trace(run_id, 1), made.small())
-    assert "the schema 13 of the file becomes 17" in told[0]
+    assert "the schema 13 of the file becomes 18" in told[0]
     examination = integrity.examine(path)
     assert (examination.ok, examination.schema) == (True, 17)
