@@ -373,4 +373,4 @@ def test_a_store_of_the_schema_before_has_no_traces_until_it_is_written(tmp_path
         assert made.same(store.trace(run_id, 1), made.small())
     assert "the schema 13 of the file becomes 18" in told[0]
     examination = integrity.examine(path)
-    assert (examination.ok, examination.schema) == (True, 17)
+    assert (examination.ok, examination.schema) == (True, 18)
