@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: Apache-2.0
+// SPDX-License-Identifier: GPL-2.0-only
 /* Lets a program that spins on times(2) come to an end in virtual time; loaded by LD_PRELOAD.
  *
  * A guest's clock stands still while a program computes. Reading the clock takes 256 ns of it, and

@@ -100,11 +100,10 @@ orchestrator reproduce --full --plan              # what the papers' own size wo
   the largest is rather too large, and the least too small. Where only some points were measured,
   the largest of all is at least theirs. So it is decided only where any larger value gives the same
   verdict. A mean of all is then open.
-- With `--jobs 2` on 2 CPUs the quick length took 24 minutes for libra, 24 for logwestwood, 19 for
-  tibet and 26 for westwoodplus, from an empty results database. That was before rows had a zone,
-  before 32 statements were added, and before some experiments were repeated five times at first.
-  At another hour the same runs of libra took half as long again, with little other work on the
-  machine, whose CPUs are shared. A second call took 4 to 8 seconds.
+- With `--jobs 2` on 2 CPUs, from an empty results database and beside other work, the quick length
+  took 36 minutes for westwoodplus (437 runs) and 43 for libra. logwestwood took 78 minutes of CPU
+  time. A second call took 4 to 10 seconds. The CPUs are shared: at another hour the same runs may
+  take half as long again.
 - An ordering is shown as the ratio of each value to the next, which must be above 1 by more than
   the tolerance.
 - Shares that do not converge within a run have no time of convergence. In an ordering of such times
