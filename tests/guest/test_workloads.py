@@ -86,6 +86,39 @@ def test_rounds_begin_together_and_a_load_is_what_is_asked(
     assert wire_bytes * 8 == pytest.approx(40e6, rel=0.15)
 
 
+TOGETHER = """\
+version: 1
+name: together
+duration: 1s
+topology:
+  kind: dumbbell
+  bottleneck: {rate: 100mbit, delay: 500us, queue: {kind: droptail, limit: 100p}}
+  access: {rate: 1gbit, delay: 50us}
+  groups:
+    - {name: servers, hosts: 8}
+    - {name: others, hosts: 8}
+flows:
+  - {name: ask, group: servers, congestion: reno, start: 100ms,
+     traffic: {kind: rpc, think: 10ms}}
+  - {name: answer, group: others, congestion: reno,
+     traffic: {kind: incast, bytes: 100kB, rounds: 5}}
+"""
+
+
+def test_a_trace_changes_nothing_of_flows_that_begin_together(
+    kernel: GuestKernel, tmp_path: Path
+) -> None:
+    """Whoever is asked first answers first; tracing moves objects in memory."""
+    file, db = tmp_path / "together.yaml", tmp_path / "runs.db"
+    digests = set()
+    for capture in ("", "capture: {trace: [drops]}\n"):
+        file.write_text(TOGETHER + capture)
+        (run_id,) = run_plan(plan(load(file)), RunOptions(db, Guest(kernel)), Quiet())
+        with Store.open_read_only(db) as store:
+            digests.add(store.load(run_id).row.digest)
+    assert len(digests) == 1
+
+
 LISTED = """\
 version: 1
 name: listed

@@ -18,33 +18,33 @@ class Barrier:
 
     def __init__(self) -> None:
         self.release_ns = 0
-        self._members: set[Member] = set()
-        self._arrived: set[Member] = set()
+        # In the order of the flows: that of a set of objects follows their addresses, which
+        # tracing moves, and whoever is woken first requests first.
+        self._members: dict[Member, bool] = {}
         self._lock = threading.Lock()
 
     def add(self, member: Member) -> None:
         """Take a further flow, before traffic begins."""
-        self._members.add(member)
+        self._members[member] = False
 
     def arrive(self, member: Member, next_ns: int) -> None:
         """Note that a flow is ready; the last one begins the round at ``next_ns``."""
         with self._lock:
-            self._arrived.add(member)
+            self._members[member] = True
             self._release(next_ns)
 
     def leave(self, member: Member, next_ns: int) -> None:
         """Wait for a flow no more, because its connection has ended."""
         with self._lock:
-            self._members.discard(member)
-            self._arrived.discard(member)
+            self._members.pop(member, None)
             self._release(next_ns)
 
     def _release(self, next_ns: int) -> None:
-        if self._members and self._arrived == self._members:
+        if self._members and all(self._members.values()):
             self.release_ns = next_ns
-            for arrived in self._arrived:
-                os.eventfd_write(arrived.descriptor, 1)
-            self._arrived.clear()
+            for member in self._members:
+                self._members[member] = False
+                os.eventfd_write(member.descriptor, 1)
 
 
 class Member:
