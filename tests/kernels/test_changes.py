@@ -31,6 +31,15 @@ def test_a_lost_syn_is_sent_again_sooner_since_linux_6_5(tmp_path: Path) -> None
     assert 3 < took_s[1] < 5
 
 
+def test_acks_wait_for_less_than_the_minimum_rto_since_linux_6_7(tmp_path: Path) -> None:
+    """An answer whose ACK waits for 40 ms is sent again where the sender waits for 10 ms."""
+    words = (str(SCENARIOS / "changes/delayed-acks.yaml"), "--reduced", *kernels(("6.1", "6.12")))
+    for each in run(*words, "--db", str(tmp_path / "runs.db")):
+        asked = [flow for flow in each["flows"] if flow["name"].startswith("ask")]
+        again = sum(flow["retransmitted_segments"] for flow in asked)
+        assert (len(asked), again > 0) == (8, each["kernel"].startswith("6.1.")), again
+
+
 def test_the_receive_window_doubles_each_round_trip_and_each_second_without_its_fix(
     tmp_path: Path,
 ) -> None:
