@@ -15,6 +15,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 URI = "qemu:///system"
+NETWORK = "vagrant-libvirt"
+"""What Vagrant calls the network that it makes."""
 START_S = 60.0
 _FOLDERS = ("/etc/libvirt", "/var/lib/libvirt", "/var/log/libvirt", "/var/cache/libvirt")
 _QEMU_CONF = 'user = "root"\ngroup = "root"\nsecurity_driver = "none"\n'
@@ -70,5 +72,19 @@ def running(folder: Path) -> Iterator[None]:
         while not answer():  # each try is a process that waits for an answer
             assert process.poll() is None, (folder / "libvirtd.log").read_text(encoding="utf-8")
             assert time.monotonic() < deadline, f"libvirtd did not answer within {START_S:g} s"
+        _remove_what_a_killed_test_left()
         yield
     shutil.rmtree(folder)
+
+
+def _remove_what_a_killed_test_left() -> None:
+    """Remove a network or machine of Vagrant that earlier daemons of a test left active.
+
+    New daemons find these in /run/libvirt, and without their files in /etc/libvirt they are
+    transient. `vagrant destroy` ends such a network, and then fails because it is gone.
+    """
+    if NETWORK in virsh("net-list", "--transient", "--name").split():
+        virsh("net-destroy", NETWORK)
+    for name in virsh("list", "--transient", "--name").split():
+        if name.endswith("_orchestrator"):
+            virsh("destroy", name)
