@@ -15,7 +15,7 @@ import pytest
 from guest.build import GuestKernel
 from tests.support.users import ROOT, User, users
 
-pytestmark = pytest.mark.guest
+pytestmark = [pytest.mark.guest, pytest.mark.long]
 
 TRACE = ROOT / "scenarios" / "tutorial" / "cellular.trace"
 SCENARIO = """\

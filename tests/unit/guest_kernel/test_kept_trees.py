@@ -131,9 +131,17 @@ def test_only_what_changed_is_compiled_and_the_result_is_a_clean_builds(
 
 
 @pytest.mark.parametrize(
-    "name", ["Makefile", "arch/um/kern.c", "net/three.c", "scripts/kconfig/merge_config.sh"]
+    ("name", "revision"),
+    [
+        ("net/three.c", "HEAD"),
+        *(
+            pytest.param(name, revision, marks=pytest.mark.long)
+            for revision in ("HEAD", None)
+            for name in ("Makefile", "arch/um/kern.c", "scripts/kconfig/merge_config.sh")
+        ),
+        pytest.param("net/three.c", None, marks=pytest.mark.long),
+    ],
 )
-@pytest.mark.parametrize("revision", ["HEAD", pytest.param(None, marks=pytest.mark.long)])
 def test_other_changes_are_built_in_a_new_tree(
     machine: Path, real: Path, name: str, revision: str | None
 ) -> None:
@@ -258,6 +266,7 @@ def test_a_state_that_cannot_be_believed_is_not_used(machine: Path, real: Path, 
     assert compiled(ensure(choice=choice)) == ALL
 
 
+@pytest.mark.long
 def test_few_trees_are_kept_and_none_for_long(
     machine: Path, real: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

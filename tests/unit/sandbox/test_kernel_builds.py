@@ -172,6 +172,7 @@ def test_links_to_modules_are_left_out(tree: Path) -> None:
     assert not (kernel.tree / "include/pipe").exists()
 
 
+@pytest.mark.long
 def test_a_build_is_bounded(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "KERNEL_BUILD_PRINTED_BYTES", limits.MIB)
     with pytest.raises(KernelBuildError, match="printed more than 1 MiB"):
@@ -185,6 +186,7 @@ def test_a_build_is_bounded(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None
         make(tree, "head -c 64M /dev/urandom >large; sleep 60")
 
 
+@pytest.mark.long
 def test_nothing_is_left_of_a_killed_build(tree: Path, tmp_path: Path) -> None:
     odd = f"31{os.getpid()}"  # a time to sleep that tells its process
     builder = os.fork()
