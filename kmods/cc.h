@@ -9,8 +9,8 @@
  *   cc_info.h     get_info and the trace
  *
  * A module defines CC_TRACE_SYSTEM before it includes this file, and most end
- * with CC_MODULE. cc_control.h, cc_estimator.h, cc_westwoodplus.h and cc_netns.h
- * are for some modules.
+ * with CC_MODULE. cc_control.h, cc_ect1.h, cc_estimator.h, cc_netns.h and
+ * cc_westwoodplus.h are for some modules.
  */
 #ifndef CC_H
 #define CC_H

@@ -16,18 +16,14 @@
  * Accurate ECN (RFC 9768) counts the marks. A peer that does not offer it gets
  * Reno without ECN (prague_classic).
  *
- * TCP_CONG_ECT_1_NEGOTIATION of Linux 7.3 sets ECT(1) in the handshake only.
- * After that tcp_ecn_send() sets ECT(0) for every segment. So a hook behind
- * TCP's own output, where netfilter sees a host's packets, makes ECT(1) of it.
+ * TCP_CONG_ECT_1_NEGOTIATION of Linux 7.3 sets ECT(1) in the handshake only,
+ * and cc_ect1.h in every segment.
  */
 
 #define CC_TRACE_SYSTEM tcp_prague
 #include "cc.h"
 #include "cc_control.h"
-#include <linux/netfilter.h>
-#include <linux/netfilter_ipv4.h>
-#include <linux/netfilter_ipv6.h>
-#include <net/dsfield.h>
+#include "cc_ect1.h"
 #include "core/prague.h"
 
 CC_SINCE(7, 0, "Accurate ECN");
@@ -384,82 +380,24 @@ static struct tcp_congestion_ops tcp_prague_classic __read_mostly = {
 	.name		= PRAGUE_CLASSIC,
 };
 
-static bool prague_sends(const struct sock *sk)
-{
-	return sk && sk_fullsock(sk) && sk->sk_protocol == IPPROTO_TCP &&
-	       READ_ONCE(inet_csk(sk)->icsk_ca_ops) == &tcp_prague;
-}
-
-static unsigned int prague_ipv4_out(void *priv, struct sk_buff *skb,
-				    const struct nf_hook_state *state)
-{
-	if (prague_sends(state->sk) &&
-	    !skb_ensure_writable(skb, sizeof(struct iphdr)) &&
-	    (ipv4_get_dsfield(ip_hdr(skb)) & INET_ECN_MASK) == INET_ECN_ECT_0)
-		ipv4_change_dsfield(ip_hdr(skb), (u8)~INET_ECN_MASK,
-				    INET_ECN_ECT_1);
-	return NF_ACCEPT;
-}
-
-static unsigned int prague_ipv6_out(void *priv, struct sk_buff *skb,
-				    const struct nf_hook_state *state)
-{
-	if (prague_sends(state->sk) &&
-	    !skb_ensure_writable(skb, sizeof(struct ipv6hdr)) &&
-	    (ipv6_get_dsfield(ipv6_hdr(skb)) & INET_ECN_MASK) == INET_ECN_ECT_0)
-		ipv6_change_dsfield(ipv6_hdr(skb), (u8)~INET_ECN_MASK,
-				    INET_ECN_ECT_1);
-	return NF_ACCEPT;
-}
-
-static const struct nf_hook_ops prague_hooks[] = {
-	{
-		.hook		= prague_ipv4_out,
-		.pf		= NFPROTO_IPV4,
-		.hooknum	= NF_INET_LOCAL_OUT,
-		.priority	= NF_IP_PRI_FIRST,
-	}, {
-		.hook		= prague_ipv6_out,
-		.pf		= NFPROTO_IPV6,
-		.hooknum	= NF_INET_LOCAL_OUT,
-		.priority	= NF_IP6_PRI_FIRST,
-	},
-};
-
-static int __net_init prague_net_init(struct net *net)
-{
-	return nf_register_net_hooks(net, prague_hooks,
-				     ARRAY_SIZE(prague_hooks));
-}
-
-static void __net_exit prague_net_exit(struct net *net)
-{
-	nf_unregister_net_hooks(net, prague_hooks, ARRAY_SIZE(prague_hooks));
-}
-
-static struct pernet_operations prague_net_ops = {
-	.init	= prague_net_init,
-	.exit	= prague_net_exit,
-};
-
 static int __init prague_register(void)
 {
 	int err;
 
 	CC_CHECK_STATE(struct prague_state, flow);
-	err = register_pernet_subsys(&prague_net_ops);
+	err = cc_ect1_register(&tcp_prague);
 	if (err)
 		return err;
 	err = tcp_register_congestion_control(&tcp_prague);
 	if (err)
-		unregister_pernet_subsys(&prague_net_ops);
+		cc_ect1_unregister();
 	return err;
 }
 
 static void __exit prague_unregister(void)
 {
 	tcp_unregister_congestion_control(&tcp_prague);
-	unregister_pernet_subsys(&prague_net_ops);
+	cc_ect1_unregister();
 }
 
 module_init(prague_register);
