@@ -54,8 +54,10 @@ struct link_sched_data {
 	u64 delay_ns;
 	u64 free_ns;			/* when the transmitter has sent what it has begun */
 	u64 rest_bit_ns;		/* left over by the last division, in bit * ns */
+	u64 held_left_ns;		/* held: what is left of the transmission that it broke */
 	bool waited;			/* whether a packet waits for the transmitter */
 	bool granted;
+	bool held;			/* whether the transmitter stands still */
 	bool bypass;			/* whether packets pass by the line */
 	bool impairing;			/* whether the line is being given a packet */
 	struct link_losses *losses;	/* packets to lose, NULL until there is a list */
@@ -86,6 +88,7 @@ struct sk_buff *link_dequeue(struct Qdisc *sch);
 void link_catch_up(struct Qdisc *sch, u64 now_ns);
 void link_set_rate(struct link_sched_data *q, u64 rate_bps, u64 now_ns);
 void link_set_granted(struct Qdisc *sch, bool granted, u64 now_ns);
+void link_set_held(struct link_sched_data *q, bool held, u64 now_ns);
 void link_grant(struct link_sched_data *q, u32 bytes);
 struct link_due link_due(const struct link_sched_data *q, u64 now_ns);
 void link_drop_all(struct link_sched_data *q);

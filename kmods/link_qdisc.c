@@ -60,6 +60,7 @@ static const struct nla_policy link_policy[TCA_LINK_MAX + 1] = {
 	[TCA_LINK_LOSSES_PORT] = { .type = NLA_U16 },
 	[TCA_LINK_LOSSES_DATA] = NLA_POLICY_MAX(NLA_U8, 1),
 	[TCA_LINK_INTERVAL] = NLA_POLICY_RANGE(NLA_U8, 1, 1),
+	[TCA_LINK_HELD] = NLA_POLICY_MAX(NLA_U8, 1),
 };
 
 /* Return the list that a request has, NULL if it has none. */
@@ -103,6 +104,8 @@ static void link_set(struct Qdisc *sch, struct nlattr **tb)
 		q->delay_ns = nla_get_u64(tb[TCA_LINK_DELAY_NS]);
 	if (tb[TCA_LINK_GRANTED])
 		link_set_granted(sch, nla_get_u8(tb[TCA_LINK_GRANTED]), now_ns);
+	if (tb[TCA_LINK_HELD])
+		link_set_held(q, nla_get_u8(tb[TCA_LINK_HELD]), now_ns);
 	if (tb[TCA_LINK_BYPASS])
 		q->bypass = nla_get_u8(tb[TCA_LINK_BYPASS]);
 	if (tb[TCA_LINK_GRANT_BYTES])
@@ -197,6 +200,7 @@ static int link_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u64_64bit(skb, TCA_LINK_DELAY_NS, q->delay_ns, TCA_LINK_PAD) ||
 	    nla_put_u8(skb, TCA_LINK_GRANTED, q->granted) ||
 	    nla_put_u8(skb, TCA_LINK_BYPASS, q->bypass) ||
+	    nla_put_u8(skb, TCA_LINK_HELD, q->held) ||
 	    link_losses_dump(q->losses, skb)) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;

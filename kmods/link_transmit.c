@@ -107,6 +107,8 @@ static void link_transmit_by_rate(struct Qdisc *sch, u64 now_ns)
 	struct link_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *skb;
 
+	if (unlikely(q->held))
+		return;
 	while (q->queue->q.qlen && q->free_ns <= now_ns) {
 		if (!q->waited) {
 			q->free_ns = now_ns;
@@ -174,7 +176,7 @@ struct link_due link_due(const struct link_sched_data *q, u64 now_ns)
 	struct link_due due = {};
 	const struct sk_buff *skb;
 
-	if (!q->waited || q->granted || !link_is_fifo(q->queue))
+	if (!q->waited || q->granted || q->held || !link_is_fifo(q->queue))
 		return due;
 	for (skb = q->queue->q.head; skb && free_ns <= now_ns; skb = skb->next) {
 		due.packets++;
@@ -300,7 +302,7 @@ struct sk_buff *link_dequeue(struct Qdisc *sch)
 	}
 	if (q->first)
 		next_ns = link_cb(q->first)->arrives_ns;
-	if (q->waited && !q->granted && !link_is_fifo(q->queue))
+	if (q->waited && !q->granted && !q->held && !link_is_fifo(q->queue))
 		next_ns = min(next_ns, q->free_ns);
 	if (next_ns != U64_MAX)
 		qdisc_watchdog_schedule_ns(&q->watchdog, next_ns);
@@ -314,11 +316,13 @@ struct sk_buff *link_dequeue(struct Qdisc *sch)
 void link_set_rate(struct link_sched_data *q, u64 rate_bps, u64 now_ns)
 {
 	u64 left_ns = q->free_ns > now_ns ? q->free_ns - now_ns : 0;
-	u64 bit_ns = left_ns * q->rate_bps;
+	u64 bit_ns = (q->held ? q->held_left_ns : left_ns) * q->rate_bps;
 
 	q->rate_bps = rate_bps;
 	q->rest_bit_ns = 0;
-	if (!left_ns || q->granted || !q->last)
+	if (q->held)
+		q->held_left_ns = link_transmission_ns(bit_ns, rate_bps, &q->rest_bit_ns);
+	if (q->held || !left_ns || q->granted || !q->last)
 		return;
 	q->free_ns = now_ns + link_transmission_ns(bit_ns, rate_bps, &q->rest_bit_ns);
 	link_cb(q->last)->arrives_ns = max(q->free_ns + q->last_delay_ns, q->before_last_ns);
@@ -342,6 +346,26 @@ void link_set_granted(struct Qdisc *sch, bool granted, u64 now_ns)
 	}
 }
 
+/*
+ * Let the transmitter stand still, or go on with what it was sending. That packet is the last one
+ * on its way, so nothing else arrives later because of it.
+ */
+void link_set_held(struct link_sched_data *q, bool held, u64 now_ns)
+{
+	if (q->held == held)
+		return;
+	q->held = held;
+	if (held) {
+		q->held_left_ns = q->last && q->free_ns > now_ns ? q->free_ns - now_ns : 0;
+		if (q->held_left_ns)
+			link_cb(q->last)->arrives_ns = U64_MAX;
+	} else if (q->held_left_ns) {
+		q->free_ns = now_ns + q->held_left_ns;
+		link_cb(q->last)->arrives_ns = max(q->free_ns + q->last_delay_ns,
+						   q->before_last_ns);
+	}
+}
+
 /* Let bytes leave, if packets wait. */
 void link_grant(struct link_sched_data *q, u32 bytes)
 {
@@ -358,6 +382,7 @@ void link_drop_all(struct link_sched_data *q)
 	q->last = NULL;
 	q->partial = NULL;
 	q->free_ns = 0;
+	q->held_left_ns = 0;
 	q->rest_bit_ns = 0;
 	q->credit_bytes = 0;
 	q->waited = false;

@@ -49,6 +49,7 @@ enum {
 	TCA_LINK_LOSSES_PORT,	/* u16, of the packets that count; 0: of any */
 	TCA_LINK_LOSSES_DATA,	/* u8, 1: only packets with payload count; 0: all */
 	TCA_LINK_INTERVAL,	/* u8, 1: begin an interval of the largest sojourn time */
+	TCA_LINK_HELD,		/* u8, 1: the transmitter stands still; 0: it goes on */
 	__TCA_LINK_MAX
 };
 

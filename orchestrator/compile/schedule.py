@@ -86,6 +86,7 @@ def _channel_steps(run: RunSpec) -> Iterator[PlannedStep]:
         # Rate and loss of a rate model come from the same draws, which are those of direction 0.
         drawn = (number, direction if channel.rate_model is None else 0)
         yield from _queue_steps(name, states)
+        yield from _hold_steps(name, states)
         yield from _chosen_steps(run, name, states)
         if channel.impaired:
             yield from _netem_steps(run, name, states, drawn)
@@ -119,6 +120,16 @@ def _queue_steps(name: str, states: Iterable[_Change]) -> Iterator[LinkStep | Qu
                 "channel": name,
                 "settings": [setting.document() for setting in new.queue.qdisc.settings],
             }
+
+
+def _hold_steps(name: str, states: Iterable[_Change]) -> Iterator[LinkStep]:
+    """Yield the steps that hold packets in a queue, and let them go; states as above."""
+    for before, after in itertools.pairwise(states):
+        holds = after.state.state == "hold"
+        if holds != (before.state.state == "hold"):
+            step = link_step(after.time_ns, name, link.held_setting(holds))
+            step["event"] = after.number
+            yield step
 
 
 def _chosen_steps(run: RunSpec, name: str, states: Iterable[_Change]) -> Iterator[LinkStep]:
@@ -170,15 +181,16 @@ def _netem_steps(
     for time_ns, is_tick, item in merged:
         if is_tick:
             loss = item
-            if before.up:
+            if before.state != "down":
                 yield netem_step(time_ns, name, loss)
             continue
         settings: Settings = ()
         after = item.state
         if after.channel.loss is not before.channel.loss:
             loss = _loss(after)
-        if after.up != before.up or after.channel.loss is not before.channel.loss:
-            settings = loss if after.up else _DOWN
+        down = after.state == "down"
+        if down != (before.state == "down") or after.channel.loss is not before.channel.loss:
+            settings = _DOWN if down else loss
         if after.channel.delay_s != before.channel.delay_s:
             settings = (*settings, netem.delay_setting(after.channel.delay_s))
         current = impairments(after.channel, delay_changes, tabled)

@@ -36,7 +36,8 @@ def rate_steps(run: RunSpec) -> dict[str, Steps]:
     for event in run.events:
         for name, state in event.channels.items():
             if name in drawn:
-                drawn[name].append((event.time_ns / 1e9, state.channel.rate_bps))
+                rate_bps = 0 if state.state == "hold" else state.channel.rate_bps
+                drawn[name].append((event.time_ns / 1e9, rate_bps))
     for name, rates in drawn.items():
         steps: dict[float, int] = {}
         last = None

@@ -64,7 +64,7 @@ def with_events(network: Network, events: Sequence[PlannedEvent]) -> Network:
             states = known.get(f"{link.name}:{direction}", [])
             losses = [state.channel.loss for state in states if state.channel.loss is not None]
             losses = [loss for loss in losses if loss is not channel.loss]
-            if any(not state.up for state in states):
+            if any(state.state == "down" for state in states):
                 losses.append(Independent.model_construct(probability=1.0))
             channels[direction] = replace(
                 channel,

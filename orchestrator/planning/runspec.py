@@ -9,6 +9,7 @@ from typing import Any, Literal
 from guest.choice import DEFAULT, KernelChoice
 from kmods.catalogue import Folder
 from orchestrator.files.scenario_files import NamedFile, ResolvedScenario
+from orchestrator.kinds.events import LinkState
 from orchestrator.kinds.tcp import HostTcp
 from orchestrator.kinds.traffic import FULL_SEGMENT, Connections, TcpSegment, Transport
 from orchestrator.network import Channel, Hop, Network, Queue
@@ -89,10 +90,18 @@ class PlannedFlow:
 
 @dataclass(frozen=True)
 class ChannelState:
-    """A channel's state after an event; when not ``up``, it loses all packets behind its queue."""
+    """A channel's state after an event.
+
+    When it is ``down``, it loses all packets behind its queue. On ``hold`` none leaves its queue.
+    """
 
     channel: Channel
-    up: bool = True
+    state: LinkState = "up"
+
+    @property
+    def up(self) -> bool:
+        """Whether it carries packets."""
+        return self.state == "up"
 
 
 Pair = tuple[str, str]

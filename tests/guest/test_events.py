@@ -102,6 +102,43 @@ events:
     assert [event["applied_s"] for event in document["events"]] == [1, 2, 2.5, 2.7, 3, 4]
 
 
+def test_a_link_on_hold_keeps_its_packets(run: Run, db: Path, tmp_path: Path) -> None:
+    """Nothing leaves from 1000.25 ms on. Later all does that the queue has kept."""
+    probe = "{name: probe, group: a, traffic: {kind: cbr, rate: 5mbit, packet_size: 1236B}}"
+    events = """\
+events:
+  - {at: 1000250us, link: bottleneck, direction: forward, state: hold}
+  - {at: 1150ms, link: bottleneck, direction: forward, state: up}
+  - {at: 2s, link: bottleneck, direction: forward, state: hold}
+  - {at: 2500ms, link: bottleneck, direction: forward, state: up}
+  - {at: 1160250us, every: 10ms, until: 1280ms, link: bottleneck, direction: forward, state: hold}
+  - {at: 1160500us, every: 10ms, until: 1280ms, link: bottleneck, direction: forward, state: up}
+"""
+    short = ("duration=4s", "sample.tcp=1ms", f"flows=[{probe}]")
+    document = run(*short, scenario=written(tmp_path, LINE + events))
+    faithful(document)
+    with Store.open_read_only(db) as store:
+        stored = opened(store)
+        got, queue = stored.datagrams(0), stored.queue_samples("bottleneck:forward:queue")
+
+    def dropped(time_ms: int) -> float:
+        return at(queue, "drops", time_ms) - at(queue, "drops", 0)
+
+    # A packet every 2 ms from 5 ms on, of 1 ms each: sent from an odd millisecond to an even one.
+    assert at(queue, "packets", 1149) - at(queue, "packets", 1001) == 0
+    assert at(queue, "backlog_packets", 1149) == pytest.approx(74, abs=1)
+    assert dropped(1900) == 0
+    # The queue is gone at twice the rate at which packets come.
+    assert at(queue, "backlog_packets", 1290) > 0
+    assert at(queue, "backlog_packets", 1310) <= 1
+    # In half a second 250 packets come, and the queue has room for 100.
+    assert at(queue, "backlog_packets", 2499) == 100
+    assert dropped(4000) == pytest.approx(150, abs=2)
+    assert int(got["reordered_packets"][-1]) == 0
+    # Twelve pauses of 250 us, each within a frame's time, cost three frames.
+    assert at(queue, "packets", 1280) - at(queue, "packets", 1160) == 117
+
+
 def test_a_queue_limit_changes_and_events_repeat(run: Run, db: Path, tmp_path: Path) -> None:
     """A shorter limit drops what comes; what is in the queue leaves it in its time."""
     events = """\

@@ -23,6 +23,8 @@ MAX_EVENT_TIMES = 100_000
 
 DirectionName = Literal["forward", "reverse"]
 Direction = Literal["both", "forward", "reverse"]
+LinkState = Literal["up", "down", "hold"]
+"""A link carries packets, loses all that leave its queues, or lets them wait in its queues."""
 
 
 class EventFault(ValueError):
@@ -69,8 +71,8 @@ class NetworkState(Protocol):
     def set_queue(self, channel: str, values: dict[str, Any]) -> None:
         """Change some parameters of the channel's queue."""
 
-    def set_up(self, channel: str, up: bool) -> None:
-        """Set whether the channel carries packets or loses all that leave its queue."""
+    def set_state(self, channel: str, state: LinkState) -> None:
+        """Set whether the channel carries packets, loses them or lets them wait."""
 
     def reroute(self, request: RouteRequest, path: Path) -> None:
         """Send flows along other paths; ``path`` leads to the request in the event."""

@@ -14,7 +14,13 @@ from pydantic import (
 )
 
 from orchestrator.kinds.drawn_values import DrawnDelay, DrawnRate, EventDelay, EventRate
-from orchestrator.kinds.events import Direction, EventSpec, NetworkState, RouteRequest
+from orchestrator.kinds.events import (
+    Direction,
+    EventSpec,
+    LinkState,
+    NetworkState,
+    RouteRequest,
+)
 from orchestrator.kinds.fields import Chance
 from orchestrator.kinds.impairments import Jitter, Reordering
 from orchestrator.kinds.losses import AnyLoss
@@ -38,7 +44,8 @@ class LinkEvent(EventSpec):
     A new rate applies at once, also to the frame that is being sent. A new delay applies to packets
     that leave the queue from then on, and none of them overtakes another. Loss, jitter, reordering,
     duplication and corruption apply to packets from then on, too; ``0%`` or ``0s`` ends them. A
-    link that is down loses packets that leave its queue, and delivers those that were in flight.
+    link that is down loses packets that leave its queue, and delivers those that were in flight. A
+    link that is on hold sends nothing, and goes on where it stopped. Its queue keeps what fits.
     """
 
     kind: Literal["link"] = Field(default="link", description="a link changes")
@@ -68,8 +75,10 @@ class LinkEvent(EventSpec):
         description="new parameters of the link's queue, such as {limit: 50p}; its kind and other "
         "parameters stay. A limit in time or BDP uses the new rate and the initial delays",
     )
-    state: Literal["up", "down"] | None = Field(
-        default=None, description="whether the link carries packets; routes do not change"
+    state: LinkState | None = Field(
+        default=None,
+        description="whether the link carries packets, loses them (down) or lets them wait in its "
+        "queue (hold); routes do not change",
     )
     reroute: bool = Field(
         default=False,
@@ -108,7 +117,7 @@ class LinkEvent(EventSpec):
                 if self.queue is not None:
                     network.set_queue(channel, self.queue)
                 if self.state is not None:
-                    network.set_up(channel, self.state == "up")
+                    network.set_state(channel, self.state)
         if self.reroute:
             network.reroute(RouteRequest(), ("reroute",))
 

@@ -14,6 +14,7 @@ from orchestrator.kinds.events import (
     Direction,
     EventFault,
     EventSpec,
+    LinkState,
     RouteRequest,
 )
 from orchestrator.kinds.fields import Path
@@ -217,9 +218,12 @@ class NetworkState:
         self.queues[channel] = new
         self._put(channel, queue=queue)
 
-    def set_up(self, channel: str, up: bool) -> None:
-        """Let a channel work, or lose everything."""
-        self._put_state(channel, replace(self.states[channel], up=up))
+    def set_state(self, channel: str, state: LinkState) -> None:
+        """Let a channel work, lose everything or keep everything."""
+        if state == "hold" and self.states[channel].channel.rate_varies:
+            text = f"{channel} follows a trace or a model of its rate, which has its own pauses"
+            raise EventFault(("state",), f"{text}: it cannot be put on hold")
+        self._put_state(channel, replace(self.states[channel], state=state))
 
     def reroute(self, request: RouteRequest, path: Path) -> None:
         """Change the paths of the flows that the request names."""

@@ -23,13 +23,14 @@ RATE_MAX_BPS = 100_000_000_000
 DELAY_MAX_NS = 3_600_000_000_000
 """TC_LINK_DELAY_MAX_NS."""
 
-RATE, DELAY, GRANTED, BYPASS = "rate_bps", "delay_ns", "granted", "bypass"
+RATE, DELAY, GRANTED, BYPASS, HELD = "rate_bps", "delay_ns", "granted", "bypass", "held"
 """Names of the settings."""
 
 _MODEL, _RATE_BPS, _DELAY_NS, _GRANTED = (1,), (2,), (3,), (4,)
 GRANT_BYTES_ATTRIBUTE = 5
 """TCA_LINK_GRANT_BYTES: lets so many bytes more leave at once, on a link that is granted."""
 _BYPASS = (6,)
+_HELD = (12,)
 INTERVAL_ATTRIBUTE = 11
 """TCA_LINK_INTERVAL: begins another interval of the largest sojourn time."""
 
@@ -113,3 +114,8 @@ def bypass_setting(on: bool) -> Setting:
 def granted_setting() -> Setting:
     """Return the setting with which packets leave by grants only, and not by the rate."""
     return Setting(GRANTED, _GRANTED, 1, "B")
+
+
+def held_setting(on: bool) -> Setting:
+    """Return the setting with which the transmitter stands still."""
+    return Setting(HELD, _HELD, int(on), "B")

@@ -73,7 +73,7 @@ FAULTS = {
     "{at: 0s, link: r1-r2, rate: 1mbit, every: ^1us}": (
         "this event takes effect 20000000 times; all events together may take effect 100000 "
     ),
-    "{at: 4s, link: r1-r2, state: ^broken}": ("`broken` is not valid; valid: up, down"),
+    "{at: 4s, link: r1-r2, state: ^broken}": ("`broken` is not valid; valid: up, down, hold"),
     "{at: 4s, link: [r1-r2, up], state: down, reroute: ^true}": (
         "no path from a to b over links that are up and not avoided"
     ),

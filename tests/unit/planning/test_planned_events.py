@@ -14,6 +14,7 @@ import pytest
 from orchestrator.compile.ideal_tcp import max_min
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.event_log import event_provenance, rate_steps
+from orchestrator.errors import ScenarioError
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec, at_most, guest_memory_bytes
 from orchestrator.protocol.links.random_quantities import periods
@@ -112,6 +113,42 @@ def test_an_event_repeats_until_its_end(tmp_path: Path) -> None:
     own = [step for step in steps(spec) if step["channel"] == "r1-r2:forward"]
     assert [settings(step)["loss_q32"] for step in own] == [2**32 - 1, 0] * 4
     assert own[-1]["event"] == 7  # the last event changes nothing
+
+
+def test_a_link_on_hold_sends_nothing_and_loses_nothing(tmp_path: Path) -> None:
+    spec = run(
+        tmp_path,
+        "{at: 1s, link: r1-r2, direction: forward, state: hold}",
+        "{at: 2s, link: r1-r2, direction: forward, state: hold, rate: 5mbit}",
+        "{at: 3s, link: r1-r2, direction: forward, state: up}",
+    )
+    assert not spec.network.links[0].forward.loses
+    own = [(step["time_ns"] // 10**9, step["do"], settings(step)) for step in steps(spec)]
+    assert own == [
+        (1, "link", {"held": 1}), (2, "link", {"rate_bps": 5_000_000}),
+        (3, "link", {"held": 0}),
+    ]  # fmt: skip
+    changed = ((0.0, 10_000_000), (1.0, 0), (3.0, 5_000_000))
+    assert rate_steps(spec)["r1-r2:forward"] == changed
+
+
+def test_only_a_link_that_is_up_is_a_way_round(tmp_path: Path) -> None:
+    spec = run(tmp_path, "{at: 1s, link: r1-r2, state: hold, reroute: true}")
+    assert not any("r1-r2" in name for route in spec.events[0].routes.values() for name in route)
+    assert spec.events[0].routes
+
+
+def test_a_link_with_pauses_of_its_own_cannot_be_put_on_hold(tmp_path: Path) -> None:
+    (tmp_path / "link.trace").write_text("1\n2\n")
+    overrides = [
+        "topology.bottleneck.capacity={trace: link.trace}",
+        "topology.bottleneck.rate=null",
+        "events=[{at: 1s, link: bottleneck, direction: forward, state: hold}]",
+    ]
+    file = tmp_path / "held.yaml"
+    file.write_text(QUICKSTART.read_text())
+    with pytest.raises(ScenarioError, match="its own pauses: it cannot be put on hold"):
+        plan(load(file, overrides))
 
 
 def test_a_channel_whose_loss_changes_has_a_netem_from_the_beginning(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ def test_the_settings_are_the_attributes_of_the_module() -> None:
     ]
     assert numbers["GRANT_BYTES"] == link.GRANT_BYTES_ATTRIBUTE
     assert numbers["INTERVAL"] == link.INTERVAL_ATTRIBUTE
+    assert link.held_setting(True).attribute == (numbers["HELD"],)
     code = (KMODS / "link_qdisc.c").read_text(encoding="utf-8")
     assert Transmitter(1, 0).qdisc().kind == re.findall(r'\.id = "(\w+)"', code)[0]
 
