@@ -21,7 +21,7 @@ PASS = (
 HANGS = "fin_ack_lat.sh"
 
 
-def tested(*names: str) -> tuple[int, dict[str, dict[str, Any]]]:
+def outcomes(*names: str) -> tuple[int, dict[str, dict[str, Any]]]:
     """Run tests of these names; return the exit status, and each test's result by its name."""
     words = [word for name in names for word in ("--only", f"net/{name}")]
     done = orchestrator("guest", "test", "--json", *words)
@@ -30,23 +30,23 @@ def tested(*names: str) -> tuple[int, dict[str, dict[str, Any]]]:
 
 
 def test_tests_that_need_no_device_pass_and_take_equal_simulated_times() -> None:
-    status, first = tested(*PASS)
+    status, first = outcomes(*PASS)
     assert {name: one["outcome"] for name, one in first.items()} == dict.fromkeys(PASS, "ok")
     assert status == 0
-    _status, again = tested(*PASS)
+    _status, again = outcomes(*PASS)
     for name in PASS:
         assert again[name]["simulated_s"] == first[name]["simulated_s"], name
 
 
 def test_a_test_that_hangs_in_virtual_time_is_known() -> None:
-    status, found = tested(HANGS)
+    status, found = outcomes(HANGS)
     assert status == 0
     assert found[HANGS]["outcome"] == "known"
     assert "clock" in found[HANGS]["reason"] or "computing" in found[HANGS]["reason"]
 
 
 def test_what_the_guests_kernel_has_not_is_lacking() -> None:
-    status, found = tested("vrf_strict_mode_test.sh", "tcp_ao/*")
+    status, found = outcomes("vrf_strict_mode_test.sh", "tcp_ao/*")
     assert status == 4
     assert all(one["outcome"] == "lacking" for one in found.values())
     assert "CONFIG_NET_VRF" in found["vrf_strict_mode_test.sh"]["lacks"]
@@ -54,7 +54,7 @@ def test_what_the_guests_kernel_has_not_is_lacking() -> None:
 
 
 def test_packetdrill_scripts_pass_or_say_that_the_program_is_missing() -> None:
-    status, found = tested("packetdrill/*")
+    status, found = outcomes("packetdrill/*")
     lacks = {lack for one in found.values() for lack in one["lacks"]}
     if lacks:
         assert status == 4
