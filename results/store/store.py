@@ -205,7 +205,7 @@ class Store:
         Raises:
             StoreError: the run is not ok, or its judgements are damaged.
         """
-        ((key, row),) = self._rows("id = ?", self.resolve(run_id))
+        key, row = self._named(run_id)
         if row.status != "ok":
             raise StoreError(f"run {row.id} is {row.status}; only an ok run has a verdict")
         with self.writing():
@@ -214,7 +214,7 @@ class Store:
 
     def add_trace(self, run_id: str, trace: Trace) -> int:
         """Add a trace of a run that is ok, and return its number; earlier ones stay."""
-        ((key, row),) = self._rows("id = ?", self.resolve(run_id))
+        key, row = self._named(run_id)
         if row.status != "ok":
             raise StoreError(f"run {row.id} is {row.status}; only an ok run has traces")
         with self.writing():
@@ -273,9 +273,19 @@ class Store:
         """Return the id of the run that an id, a unique start of one, or ``last`` names."""
         return resolving.resolve(self._connection, self.path, text)
 
+    def _named(self, text: str) -> tuple[int, RunRow]:
+        """Return the key and the row of the run that a text names, as ``resolve`` does.
+
+        Another process may remove it after it has been resolved. Then it is resolved again, which
+        says that it was removed.
+        """
+        while True:
+            for found in self._rows("id = ?", self.resolve(text)):
+                return found
+
     def load(self, run_id: str) -> StoredRun:
         """Return the run that an id, a unique start of one, or ``last`` names."""
-        ((key, row),) = self._rows("id = ?", self.resolve(run_id))
+        key, row = self._named(run_id)
         self._loaded.add(key)
         return StoredRun(self._connection, self.path, key, row)
 

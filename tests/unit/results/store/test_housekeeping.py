@@ -17,6 +17,7 @@ from results.documents import run_document
 from results.runs import listing
 from results.samples import blocks
 from results.schema.database import utc_now
+from results.store import resolving
 from results.store.parts import removal
 from results.store.parts.integrity import examine
 from results.store.parts.judgements import Judgement
@@ -49,6 +50,29 @@ def rows_of(path: Path, key: int) -> dict[str, int]:
     }
     connection.close()
     return {table: count for table, (count,) in counts.items() if count}
+
+
+@pytest.mark.parametrize("named", ["its id", "last"])
+def test_a_run_that_is_removed_while_it_is_looked_up_is_said_to_be(
+    path: Path, named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look-up of its id and that of its row another process removes it."""
+    with Store(path) as store, Store(path) as other:
+        earlier, removed = finished(store), finished(store)
+        resolve, waiting = resolving.resolve, [removed]
+
+        def slowly(connection: sqlite3.Connection, file: Path, text: str) -> str:
+            found = resolve(connection, file, text)
+            while waiting:
+                housekeeping.remove_runs(other, [waiting.pop()])
+            return found
+
+        monkeypatch.setattr(resolving, "resolve", slowly)
+        if named == "last":
+            assert store.load("last").row.id == earlier
+        else:
+            with pytest.raises(UsageError, match="was removed"):
+                store.load(removed)
 
 
 def test_notes_and_tags_are_added_and_removed_beside_the_run(path: Path) -> None:
