@@ -217,6 +217,7 @@ class Bed:
 
     def _configure_hosts(self) -> None:
         known = {host["name"]: host for host in self.spec["hosts"]}
+        corrupted = corrupts(self.spec)
         for host in self.spec["hosts"]:
             with self.enter(host["name"]):
                 route = netlink.Netlink()
@@ -234,7 +235,7 @@ class Bed:
                 route.close()
                 tool, interface = Ethtool(), self.host(host["name"]).defaultIntf().name
                 tool.set_offloads(interface)
-                if corrupts(self.spec):  # netem damages the first piece only: the headers
+                if corrupted:  # netem damages the first piece only: the headers
                     tool.send_in_one_piece(interface)
                 tool.close()
                 for name, value in self.spec["sysctls"].items():
