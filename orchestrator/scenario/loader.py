@@ -127,6 +127,21 @@ def load(path: FilePath, overrides: Sequence[str] = (), reduced: bool = False) -
     return _load_text(source, files, overrides, reduced)
 
 
+def load_text(
+    text: str, path: FilePath, overrides: Sequence[str] = (), reduced: bool = False
+) -> LoadedScenario:
+    """Load a scenario from its text, as :func:`load` does from a file at ``path``.
+
+    Nothing need be there. Folders of modules are relative to the folder of ``path``.
+
+    Raises:
+        ScenarioError: as :func:`load`.
+        UsageError: as :func:`load`.
+    """
+    source = _ScenarioSource(path, text, hashlib.sha256(text.encode()).hexdigest())
+    return _load_text(source, ScenarioFiles(path.parent), overrides, reduced)
+
+
 def load_stored(
     text: str,
     files: dict[str, bytes],

@@ -1,0 +1,1 @@
+"""Evaluates a congestion control: a report card by criteria that RFCs and papers ask for."""

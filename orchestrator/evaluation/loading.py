@@ -1,0 +1,68 @@
+"""Reads the criteria, and finds those that a user names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from orchestrator.errors import UsageError
+from orchestrator.evaluation.model import Criterion
+from orchestrator.files.user_files import FileError
+from orchestrator.files.user_files import read as read_file
+from orchestrator.suggestions import suggest
+
+FOLDER = Path(__file__).resolve().parent / "criteria"
+"""The criteria of the card, in the package and so in each wheel."""
+
+ORDER = (
+    "utilisation", "collapse", "ack-loss", "bufferbloat", "shallow-buffers", "fairness",
+    "rtt-fairness", "short-beside-long", "long-beside-short", "harm", "random-loss", "idle",
+)  # fmt: skip
+"""The order of the card; others come after these, by their names."""
+
+_MAX_BYTES = 200_000
+
+
+def load(path: Path) -> Criterion:
+    """Read a file of one criterion.
+
+    Raises:
+        UsageError: it cannot be read, or is not valid.
+    """
+    try:
+        document = YAML(typ="safe").load(read_file(path, _MAX_BYTES).decode())
+        return Criterion.model_validate(document)
+    except (FileError, UnicodeDecodeError, YAMLError) as error:
+        raise UsageError(f"{path}: {error}") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise UsageError(f"{path}: {where}: {first['msg']}") from None
+
+
+def load_all(folder: Path = FOLDER) -> dict[str, Criterion]:
+    """Return the criteria of a folder by the name of their file, in the order of the card."""
+    found = {path.stem: load(path) for path in folder.glob("*.yaml")}
+    ranks = {name: rank for rank, name in enumerate(ORDER)}
+    return dict(sorted(found.items(), key=lambda item: (ranks.get(item[0], len(ranks)), item[0])))
+
+
+def select(
+    criteria: Mapping[str, Criterion], names: Sequence[str], option: str
+) -> dict[str, Criterion]:
+    """Return the named criteria in the order of the card; all without names.
+
+    Raises:
+        UsageError: there is no such criterion.
+    """
+    for name in names:
+        if name not in criteria:
+            raise UsageError(
+                f"{option}: there is no criterion {name or 'without a name'}"
+                f"{suggest(name, criteria)}; there are {', '.join(criteria)}"
+            )
+    return {name: one for name, one in criteria.items() if not names or name in names}
