@@ -28,6 +28,11 @@ class Control:
         return {"name": self.name, "module": str(self.folder)}
 
 
+def known_controls() -> tuple[str, ...]:
+    """Return the names of the congestion controls of Linux and of this project's modules."""
+    return congestion.known()
+
+
 def candidate(given: str) -> Control:
     """Return the congestion control that ``NAME`` or ``FOLDER`` means.
 

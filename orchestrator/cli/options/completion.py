@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 
 from orchestrator.backends import MODULES
 from orchestrator.errors import OrchestratorError
+from orchestrator.evaluation.controls import known_controls
 from orchestrator.windows import window_text
 from results.claims import claim_folders
 from results.claims.stated.loading import load_all
@@ -108,6 +109,11 @@ def _about(head: TraceHead) -> str:
 def backends(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the names of back ends."""
     return _beginning(MODULES, incomplete)
+
+
+def controls(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the names of congestion controls, and let the shell complete folders."""
+    return [CompletionItem(incomplete, type="dir"), *_beginning(known_controls(), incomplete)]
 
 
 def claims(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -71,6 +71,9 @@ TRIED: dict[str, list[list[str]]] = {
         ["hostile.yaml", "--tree", "/nowhere" + TEXT, "--good", "a" + TEXT, "--bad", "b" + TEXT],
         ["hostile.yaml", "--tree", ".", "--good", "a" + TEXT, "--bad", "b" + TEXT],
     ],
+    "evaluate": [["cu" + TEXT, "--plan"], ["./no" + TEXT, "--plan"],
+                 ["cubic", "--plan", "--only", "x" + TEXT],
+                 ["cubic", "--plan", "--against", "y" + TEXT], ["cubic", "-o", "no" + TEXT + "/c"]],
     "evidence": [["RUN", "-o", "evidence"], ["nothing" + TEXT, "-o", "evidence"]],
     "export": [
         *([NAME, "-o", f"experiment.{form}"] for form in ("csv", "parquet")),

@@ -1,0 +1,146 @@
+"""``orchestrator evaluate``: make the report card of a congestion control."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import click
+
+from orchestrator import backends
+from orchestrator.application.executor import choose
+from orchestrator.application.making_runs import RunSettings
+from orchestrator.cli.options import completion, execution, shared
+from orchestrator.cli.render import card_text, terminal
+from orchestrator.cli.render.run_events import RunEvents
+from orchestrator.errors import UsageError
+from orchestrator.evaluation import costs
+from orchestrator.evaluation.evaluate import AGAINST, EvaluationRequest, evaluate, prepare
+
+if TYPE_CHECKING:
+    from orchestrator.evaluation.experiments import Length
+
+
+@click.command()
+@click.argument("candidate", metavar="NAME|FOLDER", shell_complete=completion.controls)
+@click.option(
+    "--against",
+    metavar="NAMES",
+    default=",".join(AGAINST),
+    show_default=True,
+    help="The references, with commas between them.",
+)
+@shared.one_of(
+    "length",
+    {
+        "--quick": ("quick", "Minutes: few cells and three seeds of each (default)."),
+        "--full": ("full", "Hours: all cells."),
+    },
+)
+@click.option("--only", metavar="CRITERIA", help="Only these, with commas between them.")
+@click.option(
+    "--require",
+    "required",
+    metavar="CRITERION",
+    multiple=True,
+    help="Exit with 1 unless it is met, with limits or without. Repeatable.",
+)
+@click.option(
+    "--plan",
+    "only_plan",
+    is_flag=True,
+    help="Run nothing: list runs, how many are missing, and what they would cost.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    help="Number of runs at a time, with a CPU each.  [default: 1; all workers of a cluster]",
+)
+@execution.options
+@shared.database
+@shared.as_json
+@click.option(
+    "-o",
+    "--output",
+    "folder",
+    metavar="DIR",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="The card's folder: card.html, card.json, card.xml (JUnit) and scenarios.",
+)
+@click.option("--quiet", is_flag=True, help="Show no progress.")
+def command(
+    candidate: str,
+    against: str,
+    length: str | None,
+    only: str | None,
+    required: tuple[str, ...],
+    only_plan: bool,
+    jobs: int | None,
+    executor: str,
+    tls_files: tuple[Path | None, Path | None, Path | None],
+    db: Path,
+    as_json: bool,
+    folder: Path | None,
+    quiet: bool,
+) -> int:
+    """Make the report card of a congestion control, by what RFC 9743 asks to show.
+
+    NAME is any congestion control, and FOLDER has the C sources of a module. What is stored already
+    is not run again. Each criterion has a grade of its own: meets, meets with limits, does not meet
+    or not decided. The exit status is 0 whatever the grades, and 1 when a run failed or a required
+    criterion is not met.
+
+    \b
+    orchestrator evaluate cubic --plan
+    orchestrator evaluate ./mycc --jobs 2 -o card
+    orchestrator evaluate bbr --only harm,shallow-buffers -o card
+    orchestrator evaluate ./mycc --require harm --require collapse -o card
+    """
+    if folder is None and not only_plan:
+        raise UsageError("-o DIR: is missing; it names the folder that the card is written to")
+    request = EvaluationRequest(
+        candidate,
+        folder or Path("card"),
+        _names(against),
+        cast("Length", length or "quick"),
+        () if only is None else _names(only),
+        required,
+    )
+    prepared = prepare(request)
+    if only_plan:
+        planned = prepared.costs(db)
+        if as_json:
+            terminal.print_json(costs.document(prepared, planned))
+        else:
+            card_text.show_plan(prepared, planned, jobs or 1)
+        return 0
+    where = choose(executor, backends.DEFAULT, jobs, tls_files)
+    settings = RunSettings(db, backends.DEFAULT, where)
+    with RunEvents(quiet) as listener, _naming_the_command(quiet):
+        result = evaluate(prepared, settings, listener)
+    files = result.write()
+    if as_json:
+        terminal.print_json(result.document)
+    else:
+        card_text.show(result)
+    for file in files:
+        terminal.line(str(file), err=True)
+    return result.status
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """Return the names between commas."""
+    return tuple(name.strip() for name in text.split(","))
+
+
+@contextlib.contextmanager
+def _naming_the_command(quiet: bool) -> Iterator[None]:
+    """Say that the same command continues when the user interrupts it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not quiet:
+            terminal.line("runs that ended are stored; the same command runs the others", err=True)
+        raise

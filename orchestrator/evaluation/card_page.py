@@ -1,0 +1,178 @@
+"""The card as a page: an overview, and a section for each criterion, in the form of reports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from orchestrator.evaluation import card, wording
+from orchestrator.evaluation.verdicts import GRADES
+from results.report import LabelledValue, Section, Table, html_page
+from results.wording import quantities
+
+if TYPE_CHECKING:
+    from orchestrator.evaluation.evaluate import PreparedEvaluation
+    from orchestrator.evaluation.judging import Cell, JudgedCriterion
+    from orchestrator.evaluation.model import Row
+
+METHODS = (
+    "Each run gives one value of a metric. A row asks it of the mean over seeds, with the 95% "
+    "confidence interval of Student. Where the bound is a factor of another control, the two runs "
+    "of each seed are compared, and the interval is that of the difference.",
+    "A cell meets its row if all of the interval is within the bound, meets it with limits if all "
+    "is within the limit, and does not meet it if none of it is within the limit. Else it is not "
+    "decided: more seeds decide it.",
+    'A criterion is not met if a cell of level "must" does not meet its row, and not decided if '
+    "such a cell is not decided. It is met if all cells meet their rows, and else met with limits. "
+    "There is no overall score.",
+)
+
+
+def page(prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], db: Path) -> str:
+    """Return the card as an HTML document, which needs no other file, network or script."""
+    name = prepared.candidate.name
+    sections = [_overview(prepared, judged, db)]
+    sections += [_section(prepared, one, db) for one in judged]
+    return html_page(f"Report card of {name}", sections)
+
+
+def _overview(prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], db: Path) -> Section:
+    rows = [row for one in judged for row in one.rows]
+    verdicts = Counter(row.verdict or row.status for row in rows)
+    counts = Counter(one.grade for one in judged)
+    left_out = [
+        f"{one.name}: quick leaves out: {one.criterion.quick_leaves_out.strip()}" for one in judged
+    ]
+    kernels = sorted({row.kernel for row in rows if row.kernel is not None})
+    candidate = prepared.candidate
+    return Section(
+        title=f"Report card of {candidate.name}",
+        label=f"{prepared.request.length} evaluation",
+        question="What does this congestion control do that RFC 9743 asks to show?",
+        facts=[
+            LabelledValue("candidate", candidate.name),
+            LabelledValue("references", ", ".join(one.name for one in prepared.references)),
+            LabelledValue("runs", str(len(rows))),
+        ],
+        findings=[f"{counts[grade]}: {grade}" for grade in GRADES if counts[grade]],
+        network=(),
+        setup=(),
+        results=[
+            Table(
+                "The grade of each criterion, and what decides it.",
+                ["criterion", "grade", "why"],
+                [[one.name, one.grade, wording.why(one)] for one in judged],
+            )
+        ],
+        notes=left_out if prepared.request.length == "quick" else (),
+        methods=METHODS,
+        trust=[
+            Table(
+                "Verdicts of the emulation's own checks.",
+                ["verdict", "runs"],
+                [[str(verdict), str(number)] for verdict, number in sorted(verdicts.items())],
+            )
+        ],
+        provenance=[
+            LabelledValue("kernel", ", ".join(kernels)),
+            LabelledValue("digest of all runs", card.digest(rows)),
+        ],
+        command=_commands(prepared, [one.name for one in judged], db),
+        scenario="Each criterion below has its scenario.",
+    )
+
+
+def _commands(prepared: PreparedEvaluation, names: Sequence[str], db: Path) -> str:
+    return "\n".join(card.command(prepared, name, db) for name in names)
+
+
+def _section(prepared: PreparedEvaluation, judged: JudgedCriterion, db: Path) -> Section:
+    criterion = judged.criterion
+    left_out = f"Quick leaves out: {criterion.quick_leaves_out.strip()}"
+    verdicts = Counter(row.verdict or row.status for row in judged.rows)
+    return Section(
+        title=criterion.title,
+        label=f"{judged.name}: {judged.grade}",
+        question=criterion.asks,
+        facts=[LabelledValue("source", source.text) for source in criterion.sources],
+        findings=[f"{judged.grade}: {wording.why(judged)}"],
+        network=(),
+        setup=[_bounds(criterion.rows)],
+        results=[table for row in criterion.rows for table in _tables(judged, row)],
+        notes=[left_out] if prepared.request.length == "quick" else (),
+        methods=[f"{row.id}: {row.reason.strip()}" for row in criterion.rows],
+        trust=[
+            Table(
+                "Verdicts of the emulation's own checks.",
+                ["verdict", "runs"],
+                [[str(verdict), str(number)] for verdict, number in sorted(verdicts.items())],
+            )
+        ],
+        provenance=[LabelledValue("digest of these runs", card.digest(judged.rows))],
+        command="\n".join(
+            [card.command(prepared, judged.name, db), "", *_cell_commands(prepared, judged, db)]
+        ),
+        scenario=judged.experiments[0].text,
+    )
+
+
+def _cell_commands(
+    prepared: PreparedEvaluation, judged: JudgedCriterion, db: Path
+) -> Iterator[str]:
+    """Yield a comment and the command of each cell; cells of several rows have the same runs."""
+    labels = wording.labels(judged.cells)
+    places: dict[str, str] = {}
+    for cell in judged.cells:
+        made = card.cell_command(prepared, judged.experiments, cell, db)
+        places.setdefault(made, wording.place(cell, labels))
+    for made, place in places.items():
+        yield f"# {place or 'the one cell'}"
+        yield made
+
+
+def _bounds(rows: Sequence[Row]) -> Table:
+    return Table(
+        "What is asked, and the limit beyond which it is not met.",
+        ["row", "level", "metric", "of", "asked", "limit"],
+        [
+            [
+                row.id,
+                row.level,
+                row.metric,
+                " in ".join(filter(None, (row.flow or "the run", row.window))),
+                wording.bound(row),
+                wording.limit(row),
+            ]
+            for row in rows
+        ],
+    )
+
+
+def _tables(judged: JudgedCriterion, row: Row) -> Iterator[Table]:
+    """Yield the table of a row, if any cell of it was run: the candidate and other controls."""
+    cells = judged.of_row(row)
+    if not cells:
+        return
+    labels = wording.labels(cells)
+    controls = list(dict.fromkeys(each.control for cell in cells for each in cell.measured))
+    unit = quantities.unit(row.definition.unit)
+    yield Table(
+        f"{row.id}: {row.asks} {row.metric}{f' in {unit}' if unit else ''}, mean and 95% interval; "
+        f"asked: {wording.bound(row)}.",
+        ["cell", "verdict", *controls, "runs of the candidate"],
+        [_line(cell, controls, labels) for cell in cells],
+        keys=2,
+    )
+
+
+def _line(cell: Cell, controls: Sequence[str], labels: dict[str, str]) -> list[str]:
+    by_control = {each.control: wording.measured(cell.row, each) for each in cell.measured}
+    values = [by_control.get(control, quantities.NO_VALUE) for control in controls]
+    return [
+        wording.place(cell, labels) or "all",
+        cell.verdict,
+        *values,
+        " ".join(cell.candidate.runs) or quantities.NO_VALUE,
+    ]

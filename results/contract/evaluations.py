@@ -1,0 +1,116 @@
+"""The report card of a congestion control, and what making it would cost."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import Field
+
+from results.contract.base import Number, ResponseModel, Variant, Versioned
+from results.contract.experiments import LeftOut
+from results.contract.plans import EstimateOrigin
+
+Grade = Literal["meets", "meets with limits", "does not meet", "not decided"]
+Length = Literal["quick", "full"]
+
+
+class CriterionSource(ResponseModel):
+    """Where a document asks for a criterion."""
+
+    title: str = Field(description="of the document")
+    section: str
+    says: str
+
+
+class MeasuredControl(ResponseModel):
+    """What a congestion control gave in a cell, in the metric's unit."""
+
+    control: str
+    mean: Number
+    low: Number = Field(description="lower end of the 95% confidence interval")
+    high: Number = Field(description="upper end of the 95% confidence interval")
+    n: int = Field(description="runs that have a value")
+    runs: list[str] = Field(description="ids of the runs that count")
+    left_out: LeftOut
+
+
+class CardCell(ResponseModel):
+    """A row in one variant of the scenario, beside one reference where there is one."""
+
+    variant: Variant
+    beside: str | None = Field(description="the reference; null: none runs beside the candidate")
+    verdict: Grade
+    reason: str | None = Field(description="why it is not decided")
+    candidate: MeasuredControl
+    baseline: str | None = Field(description="the control that the bound is a factor of")
+    others: list[MeasuredControl] = Field(description="other controls in the candidate's place")
+    command: str = Field(description="makes the candidate's runs of the cell, or finds them")
+
+
+class CardRow(ResponseModel):
+    """One thing that a criterion asks for."""
+
+    id: str
+    asks: str
+    metric: str
+    unit: str
+    flow: str | None = Field(description="flow entry; null: the run")
+    window: str | None
+    relation: Literal["at least", "at most"]
+    of: str | None = Field(description="the control that `bound` is a factor of")
+    bound: float
+    limit: float = Field(description="beyond this the row is not met")
+    allowance: float
+    level: Literal["must", "should"]
+    reason: str = Field(description="why the bound and the limit are what they are")
+    cells: list[CardCell]
+
+
+class CardCriterion(ResponseModel):
+    """A criterion with its grade."""
+
+    name: str
+    title: str
+    asks: str
+    grade: Grade
+    why: str = Field(description="what decides the grade")
+    sources: list[CriterionSource]
+    left_out: str | None = Field(description="what this length does not run")
+    rows: list[CardRow]
+    scenarios: list[str] = Field(description="files below the card's folder")
+    command: str = Field(description="makes this part of the card again")
+
+
+class Card(Versioned):
+    """The report card, as `evaluate --json` prints it and `card.json` has it."""
+
+    candidate: str
+    module_sha256: str | None = Field(description="of the sources of a user's module")
+    against: list[str]
+    length: Length
+    kernels: list[str] = Field(description="releases of the kernels of the runs")
+    digest: str = Field(description="SHA-256 over the digests of all runs, in the card's order")
+    runs: int
+    failed: int = Field(description="runs that failed")
+    unfaithful: int
+    criteria: list[CardCriterion]
+
+
+class PlannedCriterion(ResponseModel):
+    """The runs of a criterion, and what they would cost."""
+
+    name: str
+    runs: int
+    missing: int = Field(description="runs that are not stored")
+    minutes: float = Field(description="estimated wall time of all runs, one at a time")
+    minutes_missing: float
+    disk_bytes: int = Field(description="estimated size of the missing runs in the store")
+    estimated_from: EstimateOrigin
+
+
+class EvaluationPlan(Versioned):
+    """What a report card would cost, as `evaluate --plan --json` prints it."""
+
+    candidate: str
+    length: Length
+    criteria: list[PlannedCriterion]
