@@ -1,0 +1,153 @@
+"""``orchestrator evaluate`` with a runner that pretends: plans, runs, files, texts and errors."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from results.contract.evaluations import Card, EvaluationPlan
+from tests.support.run import FakeRunner, fake, orchestrator, run_ids
+
+__all__ = ["fake"]
+
+IDLE = ("--only", "idle", "--against", "reno", "--db", "runs.db")
+OWN = Path(__file__).parents[3] / "scenarios/own-module/mycc"
+
+
+@pytest.mark.slow
+def test_a_card_has_each_run_once_and_a_second_call_makes_none(fake: FakeRunner) -> None:
+    first = orchestrator("evaluate", "cubic", *IDLE, "-o", "card")
+    assert first.exit_code == 0, first.output
+    (asked,) = fake.asked
+    assert len(asked[0].runs) == 2 * 2 * 3  # controls, times to think, seeds
+    card = json.loads(Path("card/card.json").read_text())
+    Card.model_validate(card)
+    assert card["candidate"] == "cubic"
+    assert card["runs"] == 12
+    (criterion,) = card["criteria"]
+    assert criterion["grade"] == "not decided"
+    cells = criterion["rows"][0]["cells"]
+    assert [cell["candidate"]["n"] for cell in cells] == [0, 0]
+    named = {run for cell in cells for run in cell["candidate"]["runs"]}
+    assert named <= set(run_ids("runs.db"))
+    assert len(named) == 6
+    assert criterion["scenarios"] == ["scenarios/idle/cubic.yaml", "scenarios/idle/reno.yaml"]
+    assert "idle: " in first.stdout
+
+    second = orchestrator("evaluate", "cubic", *IDLE, "-o", "card")
+    assert second.exit_code == 0, second.output
+    assert len(fake.asked) == 1
+    assert json.loads(Path("card/card.json").read_text()) == card
+    assert sorted(path.name for path in Path("card").iterdir()) == [
+        "card.html", "card.json", "card.xml", "scenarios",
+    ]  # fmt: skip
+
+
+@pytest.mark.slow
+def test_the_command_of_a_cell_finds_its_runs(fake: FakeRunner) -> None:
+    orchestrator("evaluate", "cubic", *IDLE, "-o", "card")
+    card = json.loads(Path("card/card.json").read_text())
+    cell = card["criteria"][0]["rows"][0]["cells"][1]
+    words = shlex.split(cell["command"])
+    assert words[0] == "orchestrator"
+    again = orchestrator(*words[1:], "--json")
+    assert len(fake.asked) == 1, again.output
+    assert [run["id"] for run in json.loads(again.stdout)["runs"]] == cell["candidate"]["runs"]
+
+
+@pytest.mark.slow
+def test_the_page_and_the_report_for_servers_say_the_same(fake: FakeRunner) -> None:
+    orchestrator("evaluate", "cubic", *IDLE, "-o", "card")
+    page = Path("card/card.html").read_text()
+    assert "<title>Report card of cubic</title>" in page
+    assert "idle: not decided" in page
+    assert "default-src 'none'" in page
+    card = json.loads(Path("card/card.json").read_text())
+    cells = [cell for row in card["criteria"][0]["rows"] for cell in row["cells"]]
+    assert [run for cell in cells for run in cell["candidate"]["runs"] if run not in page] == []
+    root = ElementTree.parse("card/card.xml").getroot()
+    suite = root.find("testsuite")
+    assert suite is not None
+    assert (suite.get("name"), suite.get("tests"), suite.get("skipped")) == ("idle", "2", "2")
+
+
+@pytest.mark.slow
+def test_what_is_required_decides_the_status(fake: FakeRunner) -> None:
+    refused = orchestrator("evaluate", "cubic", *IDLE, "--require", "idle", "-o", "card")
+    assert refused.exit_code == 1
+    assert "--require idle: not decided" in refused.stderr
+    assert Path("card/card.json").is_file()
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_gives_status_1(fake: FakeRunner) -> None:
+    fake.failed = {1}
+    failed = orchestrator("evaluate", "cubic", *IDLE, "-o", "card")
+    assert failed.exit_code == 1
+    assert "4 runs failed" in failed.stderr
+    assert json.loads(Path("card/card.json").read_text())["failed"] == 4
+
+
+@pytest.mark.slow
+def test_a_plan_runs_and_writes_nothing(fake: FakeRunner) -> None:
+    planned = orchestrator("evaluate", str(OWN), *IDLE, "--plan", "--json")
+    assert planned.exit_code == 0, planned.output
+    document = json.loads(planned.stdout)
+    EvaluationPlan.model_validate(document)
+    assert document["candidate"] == "mycc"
+    (criterion,) = document["criteria"]
+    assert (criterion["runs"], criterion["missing"]) == (12, 12)
+    assert criterion["minutes"] > 0
+    assert criterion["disk_bytes"] > 0
+    text = orchestrator("evaluate", "cubic", *IDLE, "--plan", "--jobs", "2").stdout
+    assert "quick: 12 runs to make, about " in text
+    assert fake.asked == []
+    assert not Path("card").exists()
+    assert not Path("runs.db").exists()
+
+
+@pytest.mark.slow
+def test_a_module_is_written_by_its_folder(fake: FakeRunner) -> None:
+    made = orchestrator("evaluate", str(OWN), *IDLE, "-o", "card")
+    assert made.exit_code == 0, made.output
+    card = json.loads(Path("card/card.json").read_text())
+    assert card["candidate"] == "mycc"
+    assert len(card["module_sha256"]) == 64
+    assert f"module: {OWN}" in Path("card/scenarios/idle/mycc.yaml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["cubik", "--plan"], "there is no congestion control `cubik` (did you mean `cubic`?)"),
+        (["empty", "--plan"], "holds no source"),
+        (["./missing", "--plan"], "fix: give the folder of a module's C sources"),
+        (["cubic", "--plan", "--only", "harms"], "(did you mean `harm`?); there are utilisation,"),
+        (["cubic", "--plan", "--only", ""], "there is no criterion without a name"),
+        (["cubic", "--plan", "--against", "cubic,rino"], "--against: there is no congestion"),
+        (["cubic", "--plan", "--require", "x"], "--require: there is no criterion x"),
+        (["cubic", "--plan", "--only", "idle", "--require", "harm"], "--only leaves it out"),
+        (["cubic", "--quick", "--full", "--plan"], "--quick and --full: give one of them"),
+        (["cubic"], "-o DIR: is missing"),
+        (["cubic", "--only", "idle", "-o", "full"], "has files and no card"),
+        (["cubic", "--only", "idle", "-o", "no/card"], "does not exist"),
+        (["two", "--plan"], "several congestion controls: one, other"),
+    ],
+)
+def test_a_wrong_call_says_where_what_and_what_is_valid(
+    fake: FakeRunner, words: list[str], message: str
+) -> None:
+    for name in ("empty", "full", "two"):
+        Path(name).mkdir()
+    Path("full/other.txt").write_text("mine")
+    source = (OWN / "tcp_mycc.c").read_text()
+    for name in ("one", "other"):
+        Path(f"two/tcp_{name}.c").write_text(source.replace("mycc", name))
+    result = orchestrator("evaluate", *words)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert fake.asked == []
