@@ -1,0 +1,111 @@
+"""A report card from real runs: facts that are known, and a module that never backs off."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from guest.build import GuestKernel
+from orchestrator.evaluation import loading
+from tests.support.run import orchestrator
+
+pytestmark = pytest.mark.guest
+
+STUBBORN = """\
+static u32 stubborn_ssthresh(struct sock *sk)
+{
+	return max(tcp_snd_cwnd(tcp_sk(sk)), 2U);
+}
+
+static struct tcp_congestion_ops"""
+EXAMPLE = Path(__file__).resolve().parents[2] / "scenarios/own-module/mycc/tcp_mycc.c"
+
+
+def card(folder: Path, *words: str) -> dict[str, Any]:
+    """Make a card and return it; the runs are kept beside its folder."""
+    store = ("--db", str(folder.parent / "runs.db"))
+    result = orchestrator("evaluate", *words, *store, "-o", str(folder), "--quiet")
+    assert result.exit_code == 0, result.output
+    made: dict[str, Any] = json.loads((folder / "card.json").read_text())
+    assert (made["failed"], made["unfaithful"]) == (0, 0)
+    return made
+
+
+def cells(made: dict[str, Any], criterion: str, row: str) -> list[dict[str, Any]]:
+    (found,) = (one for one in made["criteria"] if one["name"] == criterion)
+    (asked,) = (one for one in found["rows"] if one["id"] == row)
+    return list(asked["cells"])
+
+
+def shorten(monkeypatch: pytest.MonkeyPatch, name: str, **reduced: object) -> None:
+    """Let a criterion alone be on the card, with another quick form."""
+    criterion = loading.load_all()[name]
+    scenario = {**criterion.scenario, "reduced": reduced}
+    short = criterion.model_copy(update={"scenario": scenario})
+    monkeypatch.setattr(loading, "load_all", lambda: {name: short})
+
+
+def test_a_card_of_one_short_criterion(
+    kernel: GuestKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ACKs are lost from 3 s to 8 s, and CUBIC backs off. A second call gives an equal card."""
+    shorten(
+        monkeypatch, "ack-loss", repetitions=2, duration="12s", warmup="1s",
+        events=[
+            {"at": "3s", "link": "bottleneck", "direction": "reverse", "state": "down"},
+            {"at": "8s", "link": "bottleneck", "direction": "reverse", "state": "up"},
+        ],
+        measure=[
+            {"name": "silence", "from": "5s", "to": "8s"},
+            {"name": "after", "from": "10s", "to": "12s"},
+        ],
+    )  # fmt: skip
+    made = card(tmp_path / "card", "cubic", "--against", "reno")
+    (backoff,) = cells(made, "ack-loss", "backoff")
+    assert backoff["verdict"] == "meets"
+    assert 0 < backoff["candidate"]["mean"] < 100e3
+    assert backoff["candidate"]["n"] == 2
+    assert made["criteria"][0]["grade"] != "does not meet"
+    assert len(made["kernels"]) == 1
+    again = card(tmp_path / "card", "cubic", "--against", "reno")
+    assert again == made
+
+
+@pytest.mark.long
+def test_a_module_that_never_backs_off_fails(
+    kernel: GuestKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It harms Reno; Reno itself in its place meets the same row."""
+    module = tmp_path / "stubborn"
+    module.mkdir()
+    source = EXAMPLE.read_text().replace("mycc", "stubborn")
+    source = source.replace("static struct tcp_congestion_ops", STUBBORN, 1)
+    (module / "tcp_stubborn.c").write_text(
+        source.replace("= tcp_reno_ssthresh", "= stubborn_ssthresh")
+    )
+    shorten(
+        monkeypatch, "harm", repetitions=3, duration="40s", warmup="10s",
+        **{"matrix.topology.bottleneck.queue.limit": ["0.5bdp"]},
+    )  # fmt: skip
+    bad = card(tmp_path / "bad", str(module), "--against", "reno")
+    assert bad["criteria"][0]["grade"] == "does not meet"
+    (throughput,) = cells(bad, "harm", "throughput")
+    assert throughput["verdict"] == "does not meet"
+    good = card(tmp_path / "good", "reno", "--against", "reno")
+    (throughput,) = cells(good, "harm", "throughput")
+    assert throughput["verdict"] == "meets"
+
+
+@pytest.mark.long
+def test_bbr_loses_much_in_a_shallow_buffer_and_cubic_does_not(
+    kernel: GuestKernel, tmp_path: Path
+) -> None:
+    """RFC 9743 section 5.1.3 says so of BBRv1."""
+    made = card(tmp_path / "card", "bbr", "--against", "cubic", "--only", "shallow-buffers")
+    many = cells(made, "shallow-buffers", "loss")[-1]
+    assert many["verdict"] == "does not meet"
+    (cubic,) = many["others"]
+    assert cubic["mean"] < 0.02 < many["candidate"]["mean"]
