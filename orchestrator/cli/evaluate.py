@@ -17,7 +17,8 @@ from orchestrator.cli.render import card_text, terminal
 from orchestrator.cli.render.run_events import RunEvents
 from orchestrator.errors import UsageError
 from orchestrator.evaluation import costs
-from orchestrator.evaluation.evaluate import AGAINST, EvaluationRequest, evaluate, prepare
+from orchestrator.evaluation.evaluate import evaluate
+from orchestrator.evaluation.prepared import AGAINST, EvaluationRequest, prepare
 
 if TYPE_CHECKING:
     from orchestrator.evaluation.experiments import Length
@@ -110,7 +111,7 @@ def command(
     )
     prepared = prepare(request)
     if only_plan:
-        planned = prepared.costs(db)
+        planned = costs.of_criteria(prepared.experiments, db)
         if as_json:
             terminal.print_json(costs.document(prepared, planned))
         else:

@@ -20,10 +20,10 @@ from results.contract.base import SCHEMA
 from results.contract.experiments import LeftOut
 
 if TYPE_CHECKING:
-    from orchestrator.evaluation.evaluate import PreparedEvaluation
     from orchestrator.evaluation.experiments import CardExperiment
     from orchestrator.evaluation.judging import Cell, JudgedCriterion, MeasuredControl
     from orchestrator.evaluation.model import Row
+    from orchestrator.evaluation.prepared import PreparedEvaluation
     from results.records.model import RunRow
 
 

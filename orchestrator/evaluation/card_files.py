@@ -14,8 +14,8 @@ from orchestrator.files.atomic_writes import require_folder as require_parent
 from orchestrator.files.atomic_writes import write_folder
 
 if TYPE_CHECKING:
-    from orchestrator.evaluation.evaluate import PreparedEvaluation
     from orchestrator.evaluation.judging import JudgedCriterion
+    from orchestrator.evaluation.prepared import PreparedEvaluation
 
 HTML, JSON, JUNIT = "card.html", "card.json", "card.xml"
 

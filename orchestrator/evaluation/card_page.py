@@ -13,9 +13,9 @@ from results.report import LabelledValue, Section, Table, html_page
 from results.wording import quantities
 
 if TYPE_CHECKING:
-    from orchestrator.evaluation.evaluate import PreparedEvaluation
     from orchestrator.evaluation.judging import Cell, JudgedCriterion
     from orchestrator.evaluation.model import Row
+    from orchestrator.evaluation.prepared import PreparedEvaluation
 
 METHODS = (
     "Each run gives one value of a metric. A row asks it of the mean over seeds, with the 95% "

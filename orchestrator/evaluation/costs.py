@@ -17,8 +17,8 @@ from results.contract.base import SCHEMA
 from results.store.store import Store
 
 if TYPE_CHECKING:
-    from orchestrator.evaluation.evaluate import PreparedEvaluation
     from orchestrator.evaluation.experiments import CardExperiment
+    from orchestrator.evaluation.prepared import PreparedEvaluation
 
 
 @dataclass(frozen=True)

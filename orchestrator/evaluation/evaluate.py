@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.application import making_runs
 from orchestrator.application.events import Listener
-from orchestrator.errors import RunError, UsageError
-from orchestrator.evaluation import card, card_files, controls, costs, experiments, loading
+from orchestrator.errors import RunError
+from orchestrator.evaluation import card, card_files
 from orchestrator.evaluation.judging import JudgedCriterion, PairKey, judge
 from orchestrator.evaluation.verdicts import LIMITED, MEETS, Grade
 from orchestrator.planning.costs.estimate import wall_s
@@ -19,48 +19,7 @@ from results.store.store import Store
 
 if TYPE_CHECKING:
     from orchestrator.application.making_runs import RunSettings
-    from orchestrator.evaluation.controls import Control
-    from orchestrator.evaluation.experiments import CardExperiment, Length
-    from orchestrator.evaluation.model import Criterion
-
-AGAINST = ("cubic", "reno", "bbr")
-"""References unless others are named."""
-
-
-@dataclass(frozen=True)
-class EvaluationRequest:
-    """What is evaluated, and how.
-
-    Attributes:
-        candidate: the name of a congestion control, or the folder of a module's sources.
-        against: names of the references.
-        length: "quick" or "full".
-        only: names of criteria; all where there is none.
-        required: names of criteria that must be met; the exit status is 1 if one is not.
-        folder: where the card is written; its scenarios have their places below it.
-    """
-
-    candidate: str
-    folder: Path
-    against: Sequence[str] = AGAINST
-    length: Length = "quick"
-    only: Sequence[str] = ()
-    required: Sequence[str] = ()
-
-
-@dataclass(frozen=True)
-class PreparedEvaluation:
-    """The criteria that a request names, with the experiments that they need."""
-
-    request: EvaluationRequest
-    candidate: Control
-    references: Sequence[Control]
-    criteria: Mapping[str, Criterion]
-    experiments: Mapping[str, Sequence[CardExperiment]]
-
-    def costs(self, db: Path) -> list[costs.CriterionCosts]:
-        """Return what the runs of each criterion would cost; ``db`` has earlier runs."""
-        return costs.of_criteria(self.experiments, db)
+    from orchestrator.evaluation.prepared import PreparedEvaluation
 
 
 @dataclass(frozen=True)
@@ -93,34 +52,6 @@ class EvaluationResult:
             UsageError: the folder has files and no card, or cannot be written.
         """
         return card_files.write(self.prepared, self.judged, self.db)
-
-
-def prepare(request: EvaluationRequest) -> PreparedEvaluation:
-    """Find the controls and the criteria, and plan the runs.
-
-    Raises:
-        ScenarioError: the candidate cannot be used in a scenario.
-        UsageError: there is no such control, module or criterion.
-    """
-    candidate = controls.candidate(request.candidate)
-    references = controls.references(request.against, candidate)
-    every = loading.load_all()
-    chosen = loading.select(every, request.only, "--only")
-    loading.select(every, request.required, "--require")
-    absent = [name for name in request.required if name not in chosen]
-    if absent:
-        raise UsageError(f"--require {absent[0]}: --only leaves it out; name it there, too")
-    found = {
-        name: experiments.prepare(
-            name,
-            criterion,
-            experiments.pairings(criterion, candidate, references),
-            request.length,
-            request.folder,
-        )
-        for name, criterion in chosen.items()
-    }
-    return PreparedEvaluation(request, candidate, references, chosen, found)
 
 
 def evaluate(

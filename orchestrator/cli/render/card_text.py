@@ -11,7 +11,8 @@ from results.wording import quantities
 
 if TYPE_CHECKING:
     from orchestrator.evaluation.costs import CriterionCosts
-    from orchestrator.evaluation.evaluate import EvaluationResult, PreparedEvaluation
+    from orchestrator.evaluation.evaluate import EvaluationResult
+    from orchestrator.evaluation.prepared import PreparedEvaluation
 
 
 def show_plan(prepared: PreparedEvaluation, planned: Sequence[CriterionCosts], jobs: int) -> None:
