@@ -48,7 +48,7 @@ def _overview(prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], d
     kernels = sorted({row.kernel for row in rows if row.kernel is not None})
     candidate = prepared.candidate
     return Section(
-        title=f"Report card of {candidate.name}",
+        title="Grades",
         label=f"{prepared.request.length} evaluation",
         question="What does this congestion control do that RFC 9743 asks to show?",
         facts=[
@@ -56,7 +56,11 @@ def _overview(prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], d
             LabelledValue("references", ", ".join(one.name for one in prepared.references)),
             LabelledValue("runs", str(len(rows))),
         ],
-        findings=[f"{counts[grade]}: {grade}" for grade in GRADES if counts[grade]],
+        findings=[
+            f"{grade}: {', '.join(one.name for one in judged if one.grade == grade)}"
+            for grade in GRADES
+            if counts[grade]
+        ],
         network=(),
         setup=(),
         results=[

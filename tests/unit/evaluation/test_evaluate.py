@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 import pytest
 
 from results.contract.evaluations import Card, EvaluationPlan
+from tests.support.contract import faults
 from tests.support.run import FakeRunner, fake, orchestrator, run_ids
 
 __all__ = ["fake"]
@@ -25,7 +26,7 @@ def test_a_card_has_each_run_once_and_a_second_call_makes_none(fake: FakeRunner)
     (asked,) = fake.asked
     assert len(asked[0].runs) == 2 * 2 * 3  # controls, times to think, seeds
     card = json.loads(Path("card/card.json").read_text())
-    Card.model_validate(card)
+    assert faults(Card, card) == []
     assert card["candidate"] == "cubic"
     assert card["runs"] == 12
     (criterion,) = card["criteria"]
@@ -97,7 +98,7 @@ def test_a_plan_runs_and_writes_nothing(fake: FakeRunner) -> None:
     planned = orchestrator("evaluate", str(OWN), *IDLE, "--plan", "--json")
     assert planned.exit_code == 0, planned.output
     document = json.loads(planned.stdout)
-    EvaluationPlan.model_validate(document)
+    assert faults(EvaluationPlan, document) == []
     assert document["candidate"] == "mycc"
     (criterion,) = document["criteria"]
     assert (criterion["runs"], criterion["missing"]) == (12, 12)

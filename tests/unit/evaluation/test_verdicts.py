@@ -99,7 +99,7 @@ def test_the_excess_of_both_relations_is_positive_beyond_the_bound() -> None:
     ],
 )
 def test_what_is_not_known_is_not_decided(
-    values: list[float], options: dict[str, int], reason: str
+    values: list[float], options: dict[str, Any], reason: str
 ) -> None:
     decision = decide(row(), values, None, **options)
     assert (decision.verdict, decision.reason) == (NOT_DECIDED, reason)
