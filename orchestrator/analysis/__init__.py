@@ -33,6 +33,7 @@ import pandas as pd
 
 from orchestrator.analysis.use_cases import (
     diff,
+    evaluate,
     explain,
     export,
     judge,
@@ -67,8 +68,8 @@ from results.tables.summary_csv import COVERAGE, percent
 from results.traces.columns import columns as trace_columns
 
 __all__ = [
-    "Results", "StoreError", "UsageError", "diff", "explain", "export", "judge", "merge", "open",
-    "plan", "plot", "report", "reproduce", "run", "verify", "zoom",
+    "Results", "StoreError", "UsageError", "diff", "evaluate", "explain", "export", "judge",
+    "merge", "open", "plan", "plot", "report", "reproduce", "run", "verify", "zoom",
 ]  # fmt: skip
 
 End = Literal["sender", "receiver"]

@@ -27,6 +27,10 @@ from orchestrator.application.stored import judge as judging
 from orchestrator.application.stored import merge as merging
 from orchestrator.application.stored import plot as plotting
 from orchestrator.errors import UsageError
+from orchestrator.evaluation import evaluate as evaluating
+from orchestrator.evaluation.evaluate import EvaluationResult
+from orchestrator.evaluation.prepared import AGAINST, EvaluationRequest, require_length
+from orchestrator.evaluation.prepared import prepare as prepare_evaluation
 from orchestrator.protocol.reports.trace_records import CLOSEST
 from orchestrator.recording.trace import Capture
 from orchestrator.reproduction import reproduce as reproducing
@@ -220,6 +224,33 @@ def reproduce(
     prepared = reproducing.prepare(request)
     settings = _settings(db, backends.DEFAULT, executor, jobs)
     return reproducing.reproduce(prepared, settings, listener or ProgressBar())
+
+
+def evaluate(
+    candidate: str | Path,
+    output: str | Path,
+    *,
+    against: Sequence[str] = AGAINST,
+    length: str = "quick",
+    only: Sequence[str] = (),
+    required: Sequence[str] = (),
+    db: str | Path = DEFAULT_DB,
+    jobs: int = 1,
+    executor: str = LOCAL,
+    listener: Listener | None = None,
+) -> EvaluationResult:
+    """Make the report card of a congestion control, or of a folder's module; write it to a folder.
+
+    Raises:
+        UsageError: there is no such control, module or criterion, or the card cannot be written.
+    """
+    request = EvaluationRequest(
+        str(candidate), Path(output), against, require_length(length), only, required
+    )
+    settings = _settings(db, backends.DEFAULT, executor, jobs)
+    found = evaluating.evaluate(prepare_evaluation(request), settings, listener or ProgressBar())
+    found.write()
+    return found
 
 
 def plan(

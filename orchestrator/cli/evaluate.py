@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -18,10 +17,7 @@ from orchestrator.cli.render.run_events import RunEvents
 from orchestrator.errors import UsageError
 from orchestrator.evaluation import costs
 from orchestrator.evaluation.evaluate import evaluate
-from orchestrator.evaluation.prepared import AGAINST, EvaluationRequest, prepare
-
-if TYPE_CHECKING:
-    from orchestrator.evaluation.experiments import Length
+from orchestrator.evaluation.prepared import AGAINST, EvaluationRequest, prepare, require_length
 
 
 @click.command()
@@ -105,7 +101,7 @@ def command(
         candidate,
         folder or Path("card"),
         _names(against),
-        cast("Length", length or "quick"),
+        require_length(length or "quick"),
         () if only is None else _names(only),
         required,
     )

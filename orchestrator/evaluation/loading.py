@@ -20,7 +20,8 @@ FOLDER = Path(__file__).resolve().parent / "criteria"
 
 ORDER = (
     "utilisation", "collapse", "ack-loss", "bufferbloat", "shallow-buffers", "fairness",
-    "rtt-fairness", "short-beside-long", "long-beside-short", "harm", "random-loss", "idle",
+    "rtt-fairness", "short-beside-long", "long-beside-short", "harm", "real-time",
+    "random-loss", "reordering", "transients", "aqm", "idle",
 )  # fmt: skip
 """The order of the card; others come after these, by their names."""
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import UsageError
 from orchestrator.evaluation import controls, experiments, loading
+from orchestrator.units import shown
 
 if TYPE_CHECKING:
     from orchestrator.evaluation.controls import Control
@@ -17,6 +18,17 @@ if TYPE_CHECKING:
 
 AGAINST = ("cubic", "reno", "bbr")
 """References unless others are named."""
+
+
+def require_length(length: str) -> Length:
+    """Return a length of evaluations.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    if length == "quick" or length == "full":
+        return length
+    raise UsageError(f"length: there is no {shown(length)}; there are quick and full")
 
 
 @dataclass(frozen=True)

@@ -70,6 +70,16 @@ def test_a_claim_is_reproduced(paper: FakeRunner) -> None:
     assert (planned.experiment, planned.missing) == ("sweep", 0)
 
 
+def test_a_congestion_control_is_evaluated(fake: FakeRunner) -> None:
+    made = oa.evaluate("cubic", "card", against=["reno"], only=["idle"], db="runs.db")
+    assert made.grades == {"idle": "not decided"}  # what is pretended has no values
+    assert repr(made) == "EvaluationResult(candidate='cubic', grades={'idle': 'not decided'})"
+    assert made.document["candidate"] == "cubic"
+    assert Path("card/card.html").is_file()
+    with pytest.raises(oa.UsageError, match="length: there is no `long`; there are quick and full"):
+        oa.evaluate("cubic", "card", length="long")
+
+
 def test_a_plan_says_what_would_run(fake: FakeRunner) -> None:
     planned = oa.plan("pair.yaml", repetitions=3)
     assert len(planned.plan.runs) == len(planned.document["runs"]) == 3
