@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from orchestrator.evaluation.judging import Cell, JudgedCriterion
     from orchestrator.evaluation.model import Row
     from orchestrator.evaluation.prepared import PreparedEvaluation
+    from results.records.model import RunRow
 
 METHODS = (
     "Each run gives one value of a metric. A row asks it of the mean over seeds, with the 95% "
@@ -40,8 +41,7 @@ def page(prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], db: Pa
 
 def _overview(prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], db: Path) -> Section:
     rows = [row for one in judged for row in one.rows]
-    verdicts = Counter(row.verdict or row.status for row in rows)
-    counts = Counter(one.grade for one in judged)
+    grades = {one.name: one.grade for one in judged}
     left_out = [
         f"{one.name}: quick leaves out: {one.criterion.quick_leaves_out.strip()}" for one in judged
     ]
@@ -57,9 +57,9 @@ def _overview(prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], d
             LabelledValue("runs", str(len(rows))),
         ],
         findings=[
-            f"{grade}: {', '.join(one.name for one in judged if one.grade == grade)}"
+            f"{grade}: {', '.join(name for name, its in grades.items() if its == grade)}"
             for grade in GRADES
-            if counts[grade]
+            if grade in grades.values()
         ],
         network=(),
         setup=(),
@@ -72,19 +72,22 @@ def _overview(prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], d
         ],
         notes=left_out if prepared.request.length == "quick" else (),
         methods=METHODS,
-        trust=[
-            Table(
-                "Verdicts of the emulation's own checks.",
-                ["verdict", "runs"],
-                [[str(verdict), str(number)] for verdict, number in sorted(verdicts.items())],
-            )
-        ],
+        trust=[_trust(rows)],
         provenance=[
             LabelledValue("kernel", ", ".join(kernels)),
             LabelledValue("digest of all runs", card.digest(rows)),
         ],
         command=_commands(prepared, [one.name for one in judged], db),
         scenario="Each criterion below has its scenario.",
+    )
+
+
+def _trust(rows: Sequence[RunRow]) -> Table:
+    verdicts = Counter(row.verdict or row.status for row in rows)
+    return Table(
+        "Verdicts of the emulation's own checks.",
+        ["verdict", "runs"],
+        [[verdict, str(number)] for verdict, number in sorted(verdicts.items())],
     )
 
 
@@ -95,7 +98,6 @@ def _commands(prepared: PreparedEvaluation, names: Sequence[str], db: Path) -> s
 def _section(prepared: PreparedEvaluation, judged: JudgedCriterion, db: Path) -> Section:
     criterion = judged.criterion
     left_out = f"Quick leaves out: {criterion.quick_leaves_out.strip()}"
-    verdicts = Counter(row.verdict or row.status for row in judged.rows)
     return Section(
         title=criterion.title,
         label=f"{judged.name}: {judged.grade}",
@@ -107,13 +109,7 @@ def _section(prepared: PreparedEvaluation, judged: JudgedCriterion, db: Path) ->
         results=[table for row in criterion.rows for table in _tables(judged, row)],
         notes=[left_out] if prepared.request.length == "quick" else (),
         methods=[f"{row.id}: {row.reason.strip()}" for row in criterion.rows],
-        trust=[
-            Table(
-                "Verdicts of the emulation's own checks.",
-                ["verdict", "runs"],
-                [[str(verdict), str(number)] for verdict, number in sorted(verdicts.items())],
-            )
-        ],
+        trust=[_trust(judged.rows)],
         provenance=[LabelledValue("digest of these runs", card.digest(judged.rows))],
         command="\n".join(
             [card.command(prepared, judged.name, db), "", *_cell_commands(prepared, judged, db)]
