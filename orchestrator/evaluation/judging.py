@@ -159,7 +159,10 @@ def _groups(row: Row, made: Sequence[RunRow], store: Store) -> dict[str, _Group]
 
 
 def _cell(row: Row, beside: str | None, groups: Mapping[str, _Group], base: str | None) -> Cell:
-    """Return a cell; ``groups`` has the candidate's values first."""
+    """Return a cell; ``groups`` has the candidate's values first.
+
+    Of two controls the repetitions count that both have: one whose run was unfaithful is left out.
+    """
     measured = [group.measured(control) for control, group in groups.items()]
     own = next(iter(groups.values()))
     if base is None:
@@ -170,7 +173,7 @@ def _cell(row: Row, beside: str | None, groups: Mapping[str, _Group], base: str 
         )
     other = groups[base]
     both = sorted(own.values.keys() & other.values.keys())
-    missing = max(own.missing, other.missing, len(own.values) - len(both))
+    missing = max(own.missing, other.missing)
     decision = decide(
         row,
         [own.values[at] for at in both],

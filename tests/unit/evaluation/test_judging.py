@@ -26,11 +26,15 @@ def harm(*rows: str) -> Criterion:
 
 
 def judged(
-    tmp_path: Path, criterion: Criterion, incumbent: Mapping[tuple[str, str], float]
+    tmp_path: Path,
+    criterion: Criterion,
+    incumbent: Mapping[tuple[str, str], float],
+    of_reno: int = 3,
 ) -> JudgedCriterion:
     """Judge vegas beside reno and bbr; ``incumbent`` has the incumbent's goodputs in Mbit/s.
 
-    They differ a little by repetition, and with the long queue they are half.
+    They differ a little by repetition, and with the long queue they are half. ``of_reno`` is the
+    number of repetitions of Reno beside itself.
     """
     pairs = experiments.pairings(criterion, VEGAS, [RENO, BBR])
     found = experiments.prepare("harm", criterion, pairs, "quick", tmp_path)
@@ -45,7 +49,8 @@ def judged(
                 share = mean * (0.5 if variant[LIMIT] == "4bdp" else 1.0) * 1e6
                 return {"incumbent": share * (1 + repetition / 100), "newcomer": 1e6 + mean}
 
-            ids[pair.key] = make(store, goodput, VARIANTS, 3, f"of {number}")
+            repetitions = of_reno if pair.key == ("reno", "reno") else 3
+            ids[pair.key] = make(store, goodput, VARIANTS, repetitions, f"of {number}")
     with Store.open_read_only(path) as store:
         return judge("harm", criterion, VEGAS, found, ids, store)
 
@@ -91,6 +96,13 @@ def test_the_sentence_names_the_worst_cell_with_its_numbers(tmp_path: Path) -> N
     )
     good = judged(tmp_path / "b", harm("throughput"), EQUAL)
     assert wording.why(good) == "all 2 cells are within their bounds"
+
+
+def test_repetitions_count_that_both_controls_have(tmp_path: Path) -> None:
+    found = judged(tmp_path, harm("throughput"), EQUAL, of_reno=2)
+    cell = found.cells[0]
+    assert cell.baseline is not None
+    assert (cell.candidate.n, cell.baseline.n, cell.verdict) == (3, 2, "meets")
 
 
 def test_a_metric_without_a_value_is_not_decided(tmp_path: Path) -> None:
