@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import UsageError
 from orchestrator.evaluation import controls, experiments, loading
-from orchestrator.units import shown
+from orchestrator.units import listed, shown
 
 if TYPE_CHECKING:
     from orchestrator.evaluation.controls import Control
     from orchestrator.evaluation.experiments import CardExperiment, Length
     from orchestrator.evaluation.model import Criterion
+
+LENGTHS: Mapping[str, Length] = {"quick": "quick", "full": "full"}
 
 AGAINST = ("cubic", "reno", "bbr")
 """References unless others are named."""
@@ -26,9 +28,10 @@ def require_length(length: str) -> Length:
     Raises:
         UsageError: there is none of that name.
     """
-    if length == "quick" or length == "full":
-        return length
-    raise UsageError(f"length: there is no {shown(length)}; there are quick and full")
+    found = LENGTHS.get(length)
+    if found is None:
+        raise UsageError(f"length: there is no {shown(length)}; there are {listed(LENGTHS)}")
+    return found
 
 
 @dataclass(frozen=True)

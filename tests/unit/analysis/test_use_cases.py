@@ -76,7 +76,7 @@ def test_a_congestion_control_is_evaluated(fake: FakeRunner) -> None:
     assert repr(made) == "EvaluationResult(candidate='cubic', grades={'idle': 'not decided'})"
     assert made.document["candidate"] == "cubic"
     assert Path("card/card.html").is_file()
-    with pytest.raises(oa.UsageError, match="length: there is no `long`; there are quick and full"):
+    with pytest.raises(oa.UsageError, match="length: there is no `long`; there are quick, full"):
         oa.evaluate("cubic", "card", length="long")
 
 
