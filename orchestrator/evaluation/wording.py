@@ -62,13 +62,15 @@ def why(judged: JudgedCriterion) -> str:
         return "no cell was run"
     names = labels(judged.cells)
     if worst.verdict == MEETS:
-        return f"all {quantities.plural(len(judged.cells), 'cell')} are within their bounds"
+        number = len(judged.cells)
+        return (
+            f"all {number} cells are within their bounds" if number > 1 else "it is within bounds"
+        )
     alike = [cell for cell in judged.cells
              if cell.verdict == worst.verdict and cell.row.level == worst.row.level]  # fmt: skip
     row = worst.row
     where = place(worst, names)
-    value = measured(row, worst.candidate)
-    unit = quantities.unit(row.definition.unit)
+    value = f"{measured(row, worst.candidate)} {quantities.unit(row.definition.unit)}".rstrip()
     of = f" of {row.flow}" if row.flow is not None else ""
     baseline = ""
     if worst.baseline is not None and worst.baseline is not worst.candidate:
@@ -77,9 +79,9 @@ def why(judged: JudgedCriterion) -> str:
     asked = f"{row.level} be {bound(row, worst.beside)}"
     reason = f"; {worst.decision.reason}" if worst.decision.reason else ""
     return (
-        f"{count}{row.id}{f' at {where}' if where else ''}: {row.metric}{of} is {value} "
-        f"{unit}{baseline}, and {asked}{reason}"
-    ).replace("  ", " ")
+        f"{count}{row.id}{f' at {where}' if where else ''}: {row.metric}{of} is {value}"
+        f"{baseline}, and {asked}{reason}"
+    )
 
 
 def worst_cell(judged: JudgedCriterion) -> Cell | None:
