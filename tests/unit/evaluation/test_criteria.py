@@ -12,6 +12,8 @@ from ruamel.yaml import YAML
 from orchestrator.errors import UsageError
 from orchestrator.evaluation import controls, experiments, loading
 from orchestrator.evaluation.model import STANDARD, Criterion
+from results.matrix.axes import axes, conditions
+from results.query.conditions import of_variants
 
 ROOT = Path(__file__).parents[3]
 CRITERIA = loading.load_all()
@@ -32,6 +34,21 @@ def test_a_criterion_plans_its_quick_form_with_three_seeds(name: str, tmp_path: 
     assert len({run.seed for run in runs}) == 3
     assert runs[0].scenario_name == f"evaluate-{name}"
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("length", ["quick", "full"])
+@pytest.mark.parametrize("name", [name for name, one in CRITERIA.items()
+                                  if any(row.where for row in one.rows)])  # fmt: skip
+def test_each_condition_of_a_row_fits_a_variant(
+    name: str, length: experiments.Length, tmp_path: Path
+) -> None:
+    cubic = controls.candidate("cubic")
+    pairs = experiments.pairings(CRITERIA[name], cubic, [cubic])[:1]
+    (made,) = experiments.prepare(name, CRITERIA[name], pairs, length, tmp_path)
+    variants = [run.variant for run in made.plan.runs]
+    for row in CRITERIA[name].rows:
+        for text in conditions(row.where):
+            assert any(map(of_variants(text, axes(variants)), variants)), row.id
 
 
 @pytest.mark.slow
