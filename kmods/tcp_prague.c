@@ -380,24 +380,42 @@ static struct tcp_congestion_ops tcp_prague_classic __read_mostly = {
 	.name		= PRAGUE_CLASSIC,
 };
 
+static const struct nf_hook_ops prague_hooks[] = CC_ECT1_HOOKS(tcp_prague);
+
+static int __net_init prague_net_init(struct net *net)
+{
+	return nf_register_net_hooks(net, prague_hooks,
+				     ARRAY_SIZE(prague_hooks));
+}
+
+static void __net_exit prague_net_exit(struct net *net)
+{
+	nf_unregister_net_hooks(net, prague_hooks, ARRAY_SIZE(prague_hooks));
+}
+
+static struct pernet_operations prague_net_ops = {
+	.init	= prague_net_init,
+	.exit	= prague_net_exit,
+};
+
 static int __init prague_register(void)
 {
 	int err;
 
 	CC_CHECK_STATE(struct prague_state, flow);
-	err = cc_ect1_register(&tcp_prague);
+	err = register_pernet_subsys(&prague_net_ops);
 	if (err)
 		return err;
 	err = tcp_register_congestion_control(&tcp_prague);
 	if (err)
-		cc_ect1_unregister();
+		unregister_pernet_subsys(&prague_net_ops);
 	return err;
 }
 
 static void __exit prague_unregister(void)
 {
 	tcp_unregister_congestion_control(&tcp_prague);
-	cc_ect1_unregister();
+	unregister_pernet_subsys(&prague_net_ops);
 }
 
 module_init(prague_register);
