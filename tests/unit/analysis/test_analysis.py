@@ -16,6 +16,8 @@ from results.store.store import Store
 from tests.support.experiments import make
 from tests.support.recordings import head, whole
 
+pytestmark = pytest.mark.slow
+
 NOTEBOOK = Path(__file__).parents[3] / "docs" / "analysis.ipynb"
 LIMIT = "topology.bottleneck.queue.limit"
 LIMITS = [{LIMIT: f"{limit}bdp"} for limit in ("0.5", "1", "2")]
@@ -157,7 +159,6 @@ def test_what_is_not_there_is_an_error(results: oa.Results, tmp_path: Path) -> N
         oa.open(tmp_path / "nothing.db")
 
 
-@pytest.mark.slow
 def test_the_notebook_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("MPLBACKEND", "agg")

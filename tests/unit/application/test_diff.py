@@ -25,6 +25,8 @@ from results.traces.difference.sides import KINDS, set_ups_in_short
 from tests.support import traces
 from tests.support.run import SCENARIO, FakeRunner, fake, orchestrator, recording, run_ids
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["fake"]
 
 DB = Path("results/runs.db")

@@ -28,6 +28,8 @@ from results.store.stored import StoredRun
 from tests.support import traces
 from tests.support.run import KERNEL, FakeRunner, fake, orchestrator, recording, run_ids
 
+pytestmark = pytest.mark.slow
+
 __all__ = ["fake"]
 
 DB = Path("results/runs.db")

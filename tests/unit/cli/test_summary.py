@@ -29,6 +29,8 @@ from tests.support.identity import TEXT
 from tests.support.recordings import flow, head, recording, transfers
 from tests.support.summary import LIMIT, orchestrator, two
 
+pytestmark = pytest.mark.slow
+
 GOLDEN = Path(__file__).parent / "golden"
 
 
@@ -69,7 +71,6 @@ def test_the_table_has_means_and_intervals() -> None:
     assert orchestrator("summary", "sweep.yaml", "--metric", "goodput_bps").stdout == result.stdout
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("store")
 def test_other_forms_have_the_same_numbers() -> None:
     words = ("summary", "sweep", "--metric", "goodput_bps")
@@ -101,7 +102,6 @@ def test_differences_have_a_csv_of_their_own() -> None:
     assert ("10p", "20p") in [(line["a"], line["b"]) for line in lines]
 
 
-@pytest.mark.slow
 def test_a_name_with_several_experiments_names_the_others(store: Path) -> None:
     with Store(store) as opened:
         make(opened, two, name="sweep", experiment_sha256="newer")
@@ -288,7 +288,6 @@ def test_a_mean_that_is_rounded_to_zero_has_no_sign() -> None:
     assert summary_tables.interval(metric(-0.6e6, -16e6, 15e6), unit) == "-1 [-16, 15]"
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("store")
 def test_only_what_is_asked_for_is_compared() -> None:
     """The default has flow entries, and axes of names; --by and --compare have what they name."""
@@ -351,7 +350,6 @@ def test_a_mean_of_a_part_of_the_runs_says_so(store: Path) -> None:
     assert "convergence_time_s: 1 of 1 means are of a part: 1 of 3 runs" in drawn.stderr
 
 
-@pytest.mark.slow
 def test_figures_show_means_of_a_part_and_name_those_that_are_not_there(store: Path) -> None:
     """All, one and none of three runs converge at 10, 20 and 30 packets."""
     converging = {"10p": {0, 1, 2}, "20p": {1}, "30p": set()}

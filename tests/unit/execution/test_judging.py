@@ -24,6 +24,8 @@ from tests.support.hostile_texts import ROOT, play
 from tests.support.run import orchestrator
 from tests.support.stores import restore, restore_judged
 
+pytestmark = pytest.mark.slow
+
 FINE, BROKEN = ("", ""), ("", "os.remove('facts.jsonl')")
 
 
@@ -75,7 +77,6 @@ def test_another_check_gives_another_verdict_and_both_are_kept(
     assert (status, "unfaithful -> faithful" in out) == (0, True)
 
 
-@pytest.mark.slow
 def test_a_check_with_another_source_is_another_version(db: Path, tmp_path: Path) -> None:
     copy = tmp_path / "orchestrator"
     shutil.copytree(ROOT / "orchestrator", copy, ignore=shutil.ignore_patterns("__pycache__"))
@@ -164,7 +165,6 @@ def damage(path: Path, *statements: str) -> None:
         connection.commit()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "statement",
     [

@@ -17,6 +17,8 @@ from orchestrator.protocol.links.random_quantities import draw
 from orchestrator.scenario import load
 from orchestrator.scenario.loader import load_values
 
+pytestmark = pytest.mark.slow
+
 SCENARIO = """\
 version: 1
 name: sizes

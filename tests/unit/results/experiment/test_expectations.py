@@ -14,6 +14,8 @@ from results.experiment.experiments import find
 from results.store.store import Store
 from tests.support.experiments import make
 
+pytestmark = pytest.mark.slow
+
 LIMIT = "topology.bottleneck.queue.limit"
 
 

@@ -16,6 +16,8 @@ from results.store.store import Store
 from tests.support.experiments import make
 from tests.support.figures import canvas, drawn, figure, legend, study
 
+pytestmark = pytest.mark.slow
+
 LIMIT, QUEUE = "topology.bottleneck.queue.limit", "topology.bottleneck.queue"
 SWEEP = [{LIMIT: limit} for limit in ("0.5bdp", "1bdp", "8bdp")]
 
@@ -96,7 +98,6 @@ def test_a_figure_without_a_legend_has_no_entries_to_name(store: Store) -> None:
         drawn(store, "heatmap", "pair", **keys, legend={"a": "Mine"})
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "keys"),
     [

@@ -28,6 +28,8 @@ from tests.support import experiments
 from tests.support.recordings import flow, head, queue, recording
 from tests.support.stores import restore
 
+pytestmark = pytest.mark.slow
+
 WINDOWS = (Window("late", 5.0, 10.0), Window("all", 0.0, 10.0), Window("early", 0.0, 5.0))
 LIMIT = "topology.bottleneck.queue.limit"
 

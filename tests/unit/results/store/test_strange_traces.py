@@ -21,6 +21,8 @@ from tests.support import traces as made
 from tests.support.recordings import head
 from tests.support.traces import ids_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:

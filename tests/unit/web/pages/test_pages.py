@@ -24,6 +24,8 @@ from tests.web import synthetic
 from web import create_app
 from web.html import formats
 
+pytestmark = pytest.mark.slow
+
 WEB = Path(__file__).parents[4] / "web"
 
 
@@ -165,7 +167,6 @@ def page_of(path: Path, recording: Recording) -> str:
     return create_app(path).test_client().get(f"/runs/{run_id}").text
 
 
-@pytest.mark.slow
 def test_only_what_was_read_back_is_called_so(
     tmp_path: Path, client: FlaskClient, ids: dict[str, str]
 ) -> None:
@@ -208,7 +209,6 @@ def test_wrong_parameters_are_refused(client: FlaskClient, query: str) -> None:
     assert client.get(f"/runs?{query}").status_code == 400
 
 
-@pytest.mark.slow
 def test_list_has_pages(tmp_path: Path) -> None:
     path = tmp_path / "runs.db"
     with Store(path) as store:
@@ -220,7 +220,6 @@ def test_list_has_pages(tmp_path: Path) -> None:
     assert 'href="/runs?page=2"' in client.get("/runs").text
 
 
-@pytest.mark.slow
 def test_notes_and_tags_are_shown_and_found(tmp_path: Path) -> None:
     ids = list(synthetic.fill(tmp_path / "runs.db").values())
     with Store(tmp_path / "runs.db") as store:
@@ -238,7 +237,6 @@ def test_notes_and_tags_are_shown_and_found(tmp_path: Path) -> None:
     assert [note["text"] for note in runs[1]["notes"]] == ["<b>short</b> queue"]
 
 
-@pytest.mark.slow
 def test_only_a_running_run_is_polled(client: FlaskClient, ids: dict[str, str]) -> None:
     assert "data-poll" in client.get("/").text
     assert "data-poll" in client.get("/runs").text
@@ -271,7 +269,6 @@ def test_failed_run_shows_its_error_and_console(client: FlaskClient, ids: dict[s
     assert "39 lines before" in text
 
 
-@pytest.mark.slow
 def test_stored_text_is_never_markup(client: FlaskClient, ids: dict[str, str]) -> None:
     for url in (
         "/", "/runs", f"/runs/{ids['failed']}", f"/runs/{ids['ok']}",
