@@ -67,7 +67,7 @@ run: $(RUN_READY)  ## run the quickstart scenario, and say where to look
 check: $(DEV_READY)  ## check style, types, licences and the quick unit tests (a minute on 2 CPUs)
 	@$(BESIDE) check "style=$(STYLE)" "types=$(TYPES)" "units=$(UNITS)"
 
-test: check  ## check all that a merge needs: `make check`, slow unit tests, playbooks, builds, guests, lab, browser (15 minutes)
+test: check  ## check all that a merge needs: `make check`, slow unit tests, playbooks, builds, guests, lab, browser (12 minutes on 2 CPUs)
 	@$(BIN)/orchestrator guest build --quiet
 	@$(BESIDE) --show guests --show hosts tests "slow units=$(SLOW_UNITS)" "playbooks=$(PLAYBOOKS)" "guests=$(GUESTS)" "browser and cores=$(BROWSER); $(CORES)" "hosts=$(HOSTS)"
 	$(REAL_TIME)
