@@ -57,6 +57,10 @@ def prepare_storing() -> None:
     columns.codecs_of(RunRow)
 
 
+_LOOK_UPS = 3
+"""How often a run is looked up that has an id and no row."""
+
+
 class Store:
     """An open results store; opening makes or migrates the file, ``with`` closes it.
 
@@ -277,11 +281,12 @@ class Store:
         """Return the key and the row of the run that a text names, as ``resolve`` does.
 
         Another process may remove it after it has been resolved. Then it is resolved again, which
-        says that it was removed.
+        says that it was removed. An index of a damaged file may have an id that no row has.
         """
-        while True:
-            for found in self._rows("id = ?", self.resolve(text)):
+        for run_id in (self.resolve(text) for _look_up in range(_LOOK_UPS)):
+            for found in self._rows("id = ?", run_id):
                 return found
+        raise integrity.damaged(run_id, "table runs: an index has its id, and no row does")
 
     def load(self, run_id: str) -> StoredRun:
         """Return the run that an id, a unique start of one, or ``last`` names."""

@@ -75,6 +75,16 @@ def test_a_run_that_is_removed_while_it_is_looked_up_is_said_to_be(
                 store.load(removed)
 
 
+def test_an_id_that_an_index_has_and_no_row_is_damage(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store(path) as store:
+        finished(store)
+        monkeypatch.setattr(resolving, "resolve", lambda *_of: "20260101-000000-abcd")
+        with pytest.raises(StoreError, match="20260101-000000-abcd is damaged: table runs: an in"):
+            store.load("last")
+
+
 def test_notes_and_tags_are_added_and_removed_beside_the_run(path: Path) -> None:
     with Store(path) as store:
         one, two = finished(store), finished(store)
