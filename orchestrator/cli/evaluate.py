@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -13,7 +11,7 @@ from orchestrator.application.executor import choose
 from orchestrator.application.making_runs import RunSettings
 from orchestrator.cli.options import completion, execution, shared
 from orchestrator.cli.render import card_text, terminal
-from orchestrator.cli.render.run_events import RunEvents
+from orchestrator.cli.render.run_events import RunEvents, naming_the_command
 from orchestrator.errors import UsageError
 from orchestrator.evaluation import costs
 from orchestrator.evaluation.evaluate import evaluate
@@ -50,11 +48,7 @@ from orchestrator.evaluation.prepared import AGAINST, EvaluationRequest, prepare
     is_flag=True,
     help="Run nothing: list runs, how many are missing, and what they would cost.",
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    help="Number of runs at a time, with a CPU each.  [default: 1; all workers of a cluster]",
-)
+@execution.jobs
 @execution.options
 @shared.database
 @shared.as_json
@@ -115,7 +109,7 @@ def command(
         return 0
     where = choose(executor, backends.DEFAULT, jobs, tls_files)
     settings = RunSettings(db, backends.DEFAULT, where)
-    with RunEvents(quiet) as listener, _naming_the_command(quiet):
+    with RunEvents(quiet) as listener, naming_the_command(quiet):
         result = evaluate(prepared, settings, listener)
     files = result.write()
     if as_json:
@@ -130,14 +124,3 @@ def command(
 def _names(text: str) -> tuple[str, ...]:
     """Return the names between commas."""
     return tuple(name.strip() for name in text.split(","))
-
-
-@contextlib.contextmanager
-def _naming_the_command(quiet: bool) -> Iterator[None]:
-    """Say that the same command continues when the user interrupts it."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if not quiet:
-            terminal.line("runs that ended are stored; the same command runs the others", err=True)
-        raise

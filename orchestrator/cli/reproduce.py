@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +14,7 @@ from orchestrator.application.making_runs import RunSettings
 from orchestrator.cli.options import completion, execution, shared
 from orchestrator.cli.render import terminal
 from orchestrator.cli.render.claims import ablation_text, claim_text, digest_text
-from orchestrator.cli.render.run_events import RunEvents
+from orchestrator.cli.render.run_events import RunEvents, naming_the_command
 from orchestrator.errors import UsageError
 from orchestrator.reproduction import ablations, claim_files, claim_plan
 from orchestrator.reproduction.reproduce import ReproductionRequest, prepare, reproduce
@@ -36,11 +35,7 @@ if TYPE_CHECKING:
     metavar="N",
     help="Repeat until the statements are decided, N times at most if the length allows fewer.",
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    help="Number of runs at a time, with a CPU each.  [default: 1; all workers of a cluster]",
-)
+@execution.jobs
 @execution.options
 @shared.database
 @shared.as_json
@@ -127,7 +122,7 @@ def command(
         return 0
     where = choose(executor, backends.DEFAULT, jobs, tls_files)
     settings = RunSettings(db, backends.DEFAULT, where)
-    with RunEvents(quiet) as listener, _naming_the_command(quiet):
+    with RunEvents(quiet) as listener, naming_the_command(quiet):
         result = reproduce(prepared, settings, listener)
     if folder is not None:
         _say_all(result.write(folder))
@@ -160,14 +155,3 @@ def _length(reduced: bool, quick: bool, full: bool) -> Length:
         given = " and ".join(f"--{name}" for name in chosen)
         raise UsageError(f"{given} cannot be given together: a call has one length")
     return chosen[0] if chosen else "quick"
-
-
-@contextlib.contextmanager
-def _naming_the_command(quiet: bool) -> Iterator[None]:
-    """Say that the same command continues when the user interrupts it."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if not quiet:
-            terminal.line("runs that ended are stored; the same command runs the others", err=True)
-        raise

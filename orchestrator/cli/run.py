@@ -42,11 +42,7 @@ DETAILED_RUNS = 4
 @shared.kernels
 @shared.reduced
 @shared.repetitions
-@click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    help="Number of runs at a time, with a CPU each.  [default: 1; all workers of a cluster]",
-)
+@execution.jobs
 @execution.options
 @shared.database
 @click.option("--resume", is_flag=True, help="Skip the runs that are stored already.")

@@ -5,14 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from pydantic import ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from orchestrator.errors import UsageError
 from orchestrator.evaluation.model import Criterion
-from orchestrator.files.user_files import FileError
-from orchestrator.files.user_files import read as read_file
+from orchestrator.files import yaml_models
 from orchestrator.suggestions import suggest
 
 FOLDER = Path(__file__).resolve().parent / "criteria"
@@ -34,15 +29,7 @@ def load(path: Path) -> Criterion:
     Raises:
         UsageError: it cannot be read, or is not valid.
     """
-    try:
-        document = YAML(typ="safe").load(read_file(path, _MAX_BYTES).decode())
-        return Criterion.model_validate(document)
-    except (FileError, UnicodeDecodeError, YAMLError) as error:
-        raise UsageError(f"{path}: {error}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{path}: {where}: {first['msg']}") from None
+    return yaml_models.read(path, Criterion, _MAX_BYTES)
 
 
 def load_all(folder: Path = FOLDER) -> dict[str, Criterion]:

@@ -46,3 +46,13 @@ def options(command: Command) -> Command:
         "dask=tls://HOST:PORT (a Dask scheduler).",
     )(made)
     return decorated
+
+
+def jobs(command: Command) -> Command:
+    """Add ``--jobs``, the number of runs at a time."""
+    decorated: Command = click.option(
+        "--jobs",
+        type=click.IntRange(1),
+        help="Number of runs at a time, with a CPU each.  [default: 1; all workers of a cluster]",
+    )(command)
+    return decorated

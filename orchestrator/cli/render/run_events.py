@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import contextlib
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import Self
 
@@ -149,3 +150,14 @@ def repetitions(event: events.RepetitionsNeeded) -> str:
         says.append(f"{event.without_value} of the runs without a value that counts")
     text = "; ".join(says) or "every interval is as narrow as asked for"
     return plaintext.one_line(f"{quantities.plural(event.made, 'run')}: {text}")
+
+
+@contextlib.contextmanager
+def naming_the_command(quiet: bool) -> Iterator[None]:
+    """Say that the same command continues when the user interrupts it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not quiet:
+            terminal.line("runs that ended are stored; the same command runs the others", err=True)
+        raise

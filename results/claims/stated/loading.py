@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from pydantic import ValidationError
-from ruamel.yaml import YAML
-from ruamel.yaml.error import YAMLError
-
 from orchestrator.errors import UsageError
-from orchestrator.files.user_files import FileError
-from orchestrator.files.user_files import read as read_file
+from orchestrator.files import yaml_models
 from orchestrator.suggestions import suggest
 from results.claims.stated.model import Paper, Statement
 
@@ -24,15 +19,7 @@ def load(path: Path) -> Paper:
     Raises:
         UsageError: it cannot be read, or is not valid.
     """
-    try:
-        document = YAML(typ="safe").load(read_file(path, MAX_BYTES).decode())
-        return Paper.model_validate(document)
-    except (FileError, UnicodeDecodeError, YAMLError) as error:
-        raise UsageError(f"{path}: {error}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"{path}: {where}: {first['msg']}") from None
+    return yaml_models.read(path, Paper, MAX_BYTES)
 
 
 def load_all(folder: Path) -> dict[str, Paper]:
