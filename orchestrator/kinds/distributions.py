@@ -19,7 +19,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
 from orchestrator.kinds.fields import Duration, Probability, Size, Strict, located
-from orchestrator.kinds.files import empirical
+from orchestrator.kinds.files import empirical, known_sizes
 from orchestrator.protocol.specification import QuantitySpec
 from orchestrator.units import shown
 
@@ -249,8 +249,8 @@ class UnmixedSizes(Distribution[Size]):
 
     cdf: str | None = Field(
         default=None,
-        description="websearch, data-mining or hadoop, or a file with a line `BYTES SHARE` for "
-        "each point of the cumulative distribution function, SHARE in 0..1 or in percent",
+        description=f"{', '.join(known_sizes.KNOWN)}, or a file with a line `BYTES SHARE` for each "
+        "point of the cumulative distribution function, SHARE in 0..1 or in percent",
     )
     sha256: str | None = Field(
         default=None,
@@ -258,7 +258,7 @@ class UnmixedSizes(Distribution[Size]):
         description="SHA-256 that the file must have; not checked when not given",
     )
 
-    _points: empirical.Points = PrivateAttr(default=())
+    _points: known_sizes.Points = PrivateAttr(default=())
 
     @model_validator(mode="before")
     @classmethod
@@ -298,7 +298,7 @@ class UnmixedSizes(Distribution[Size]):
 
     def average(self) -> float:
         """Return the mean of the drawn values, in closed form."""
-        return empirical.mean(self._points) if self._points else super().average()
+        return known_sizes.mean(self._points) if self._points else super().average()
 
     def chance_of(self, least: float) -> float:
         """Return the probability that a drawn value is at least ``least``."""

@@ -13,6 +13,7 @@ import re
 
 from pydantic import ValidationInfo
 
+from orchestrator.kinds.files.known_sizes import KNOWN, Points
 from orchestrator.kinds.files.named_files import named_file
 
 MOST_BYTES = 1_000_000
@@ -20,38 +21,6 @@ MOST_POINTS = 10_000
 MOST_SIZE_BYTES = 2**40
 _COMMENT = re.compile(rb"#.*")
 _NUMBER = re.compile(rb"[0-9]{1,15}(\.[0-9]{1,15})?([eE][-+]?[0-9]{1,2})?")
-_PACKET_BYTES = 1460
-
-Points = tuple[tuple[float, float], ...]
-"""(bytes, share of flows that are not larger), both rising, from any share to 1."""
-
-KNOWN: dict[str, Points] = {
-    "websearch": (
-        (0, 0), (10e3, 0.15), (20e3, 0.20), (30e3, 0.30), (50e3, 0.40), (80e3, 0.53), (200e3, 0.60),
-        (1e6, 0.70), (2e6, 0.80), (5e6, 0.90), (10e6, 0.97), (30e6, 1),
-    ),
-    "data-mining": tuple(
-        (packets * _PACKET_BYTES, share)
-        for packets, share in (
-            (1, 0.50), (2, 0.60), (3, 0.70), (7, 0.80), (267, 0.90), (2107, 0.95), (66667, 0.99),
-            (666667, 1),
-        )
-    ),
-    "hadoop": (
-        (0, 0), (100, 0.01), (200, 0.02), (300, 0.05), (350, 0.15), (400, 0.20), (500, 0.30),
-        (600, 0.40), (700, 0.50), (1e3, 0.60), (2e3, 0.67), (7e3, 0.70), (30e3, 0.72),
-        (50e3, 0.82), (80e3, 0.87), (120e3, 0.90), (300e3, 0.95), (1e6, 0.975), (2e6, 0.99),
-        (10e6, 1),
-    ),
-}  # fmt: skip
-"""Sizes of flows in data centres, by the points that simulators use.
-
-- websearch: M. Alizadeh et al., "Data Center TCP (DCTCP)", SIGCOMM 2010, Fig. 4; mean 1.71 MB.
-- data-mining: A. Greenberg et al., "VL2", SIGCOMM 2009, Fig. 2, in packets of 1460 bytes as pFabric
-  has it (M. Alizadeh et al., SIGCOMM 2013); mean 7.5 MB.
-- hadoop: A. Roy et al., "Inside the Social Network's (Datacenter) Network", SIGCOMM 2015, Fig. 6,
-  by the points of HPCC (Y. Li et al., SIGCOMM 2019); mean 0.12 MB.
-"""
 
 
 def points_of(given: str, info: ValidationInfo) -> tuple[str, Points, str | None]:
@@ -67,15 +36,6 @@ def points_of(given: str, info: ValidationInfo) -> tuple[str, Points, str | None
     except ValueError as error:
         raise ValueError(f"{error}; known distributions: {', '.join(KNOWN)}") from None
     return file.place, _parsed(given, file.content), file.sha256
-
-
-def mean(points: Points) -> float:
-    """Return the mean of drawn values, in closed form."""
-    first, share = points[0]
-    total = first * share
-    for (low, below), (high, above) in itertools.pairwise(points):
-        total += (low + high) / 2 * (above - below)
-    return total
 
 
 def tail(points: Points, least: float) -> float:

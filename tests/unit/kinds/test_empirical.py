@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import random
 from pathlib import Path
+from statistics import NormalDist
 
 import pytest
 
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.errors import ScenarioError
 from orchestrator.kinds.distributions import Durations, Sizes
-from orchestrator.kinds.files.empirical import KNOWN, mean, tail
+from orchestrator.kinds.files.empirical import tail
+from orchestrator.kinds.files.known_sizes import KNOWN, mean
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.links.random_quantities import draw
@@ -60,9 +63,59 @@ def test_the_mean_and_the_tail_are_those_of_lines_between_points() -> None:
 )
 def test_known_distributions_have_their_published_means(name: str, mean_bytes: float) -> None:
     assert mean(KNOWN[name]) == pytest.approx(mean_bytes, rel=1e-3)
-    shares = [share for _size, share in KNOWN[name]]
-    assert shares == sorted(shares)
+
+
+@pytest.mark.parametrize("name", KNOWN)
+def test_known_distributions_rise_to_one(name: str) -> None:
+    sizes, shares = zip(*KNOWN[name], strict=True)
+    assert list(sizes) == sorted(set(sizes))
+    assert list(shares) == sorted(shares)
     assert shares[-1] == 1
+
+
+def drawn_sizes(name: str, number: int) -> list[int]:
+    sizes, generator = Sizes.model_validate({"cdf": name}), random.Random(1)
+    return [draw(generator, sizes.document(1)) for _ in range(number)]
+
+
+def test_values_of_a_cache_follow_the_model_of_etc() -> None:
+    """Atikoglu et al., SIGMETRICS 2012: shares of small sizes, and a generalized Pareto tail."""
+    scale, shape, tail_share = 214.476, 0.348238, 1 - 0.44155
+    drawn = drawn_sizes("cache", 100_000)
+    for size, share in ((1, 0.00583), (2, 0.17820), (3, 0.09239), (4, 0.00018), (11, 0.08989)):
+        assert drawn.count(size) / len(drawn) == pytest.approx(share, abs=4e-3), size
+    assert min(drawn) == 1
+    for size in (15, 100, 500, 5000, 50_000):
+        model = tail_share * (1 + shape * (size - 15) / scale) ** (-1 / shape)
+        assert tail(KNOWN["cache"], size) == pytest.approx(model, rel=2e-3)
+        found = sum(one >= size for one in drawn) / len(drawn)
+        assert found == pytest.approx(model, abs=4 * (model / len(drawn)) ** 0.5)
+    small = 0.00583 + 2 * 0.17820 + 3 * 0.09239 + 4 * 0.00018 + 5 * 0.0274 + 6 * 0.00065
+    small += 7 * 0.00606 + 8 * 0.00023 + 19 * 0.00837 + 11 * 0.08989 + 12 * 0.00092
+    small += 13 * 0.00326 + 14 * 0.01980
+    model = small + tail_share * (15 + scale / (1 - shape))
+    assert mean(KNOWN["cache"]) - 0.5 == pytest.approx(model, rel=2e-3)
+    # The deviation is 0.5 kB, so the mean of so many is known to 3.3 B with 95% confidence.
+    assert sum(drawn) / len(drawn) == pytest.approx(model, abs=5)
+
+
+def test_objects_of_web_pages_are_lognormal_between_their_ends() -> None:
+    """3GPP2 C.R1002: its parameters are a logarithm's mean of 6.17 and a deviation of 2.36."""
+    normal = NormalDist()
+    middle, spread = 6.1657, 2.36253
+    assert (round(middle, 2), round(spread, 2)) == (6.17, 2.36)
+    low, high = ((math.log(end) - middle) / spread for end in (50, 2_000_000))
+    within = normal.cdf(high) - normal.cdf(low)
+    model = 7758 * (normal.cdf(high - spread) - normal.cdf(low - spread)) / within
+    assert mean(KNOWN["web-object"]) == pytest.approx(model, rel=1e-3)
+    drawn = drawn_sizes("web-object", 100_000)
+    assert min(drawn) >= 50
+    assert max(drawn) <= 2_000_000
+    for size in (100, 1000, 10_000, 100_000):
+        share = (normal.cdf(high) - normal.cdf((math.log(size) - middle) / spread)) / within
+        assert sum(one >= size for one in drawn) / len(drawn) == pytest.approx(share, abs=0.005)
+    # The deviation is 53 kB, so the mean of so many is known to 330 B with 95% confidence.
+    assert sum(drawn) / len(drawn) == pytest.approx(model, abs=500)
 
 
 def test_drawn_sizes_have_the_mean_and_the_quantiles_of_the_distribution() -> None:
@@ -122,7 +175,7 @@ def test_a_file_that_is_no_distribution_is_refused(tmp_path: Path, text: str, wo
 @pytest.mark.parametrize(
     ("traffic", "words"),
     [
-        ("size: {cdf: nowhere}, arrivals: 1/s", "known distributions: websearch, data-mining"),
+        ("size: {cdf: nowhere}, arrivals: 1/s", "hadoop, cache, web-object"),
         ("size: {distribution: empirical}, arrivals: 1/s", "an empirical distribution has a `cdf`"),
         ("size: {distribution: uniform}, arrivals: 1/s", "needs `most`, above `least`"),
         ("size: {distribution: uniform, mean: 1kB, most: 2kB}, arrivals: 1/s", "follows"),
