@@ -20,7 +20,7 @@ from orchestrator.decode.event_log import event_provenance, rate_steps
 from orchestrator.decode.facts import facts as read_facts
 from orchestrator.decode.facts import one_fact, require_of_run
 from orchestrator.decode.flows.outcomes import flow_ends
-from orchestrator.decode.flows.program_reports import program_reports
+from orchestrator.decode.flows.program_reports import extracted_numbers, program_reports
 from orchestrator.decode.flows.receive_windows import receive_windows
 from orchestrator.decode.flows.socket_flows import flow_ports
 from orchestrator.decode.output import OutputFolder, believing_nothing, console_text, malformed
@@ -48,6 +48,7 @@ from orchestrator.protocol.reports import facts as protocol
 from orchestrator.protocol.reports.facts import Fact
 from orchestrator.protocol.reports.records import QUEUE_COUNTERS, QUEUE_TIME
 from orchestrator.protocol.units import nanoseconds
+from orchestrator.recording import extracted
 from orchestrator.recording.counters import PROVENANCE as COUNTERS
 from orchestrator.recording.model import (
     FlowRecord,
@@ -149,12 +150,24 @@ def _assembled(
     require_readings(spec, readings)
     require_sojourn_times(spec, sojourn)
     require_counters(spec, counters)
+    numbers = extracted_numbers(spec.flows, facts)
     return Recording(
         kernel=one_fact(facts, protocol.Versions)["kernel"],
         simulated_s=spec.duration_s,
         digest=digest(
             DigestInput(
-                tcp_samples, samples, datagrams, transfers, len(flows), len(queues), _many(spec)
+                tcp_samples,
+                samples,
+                datagrams,
+                transfers,
+                len(flows),
+                len(queues),
+                _many(spec),
+                {
+                    index: numbers[flow.name]
+                    for index, flow in enumerate(spec.flows)
+                    if flow.name in numbers
+                },
             )
         ),
         flows=flows,
@@ -170,6 +183,7 @@ def _assembled(
             **_provenance(facts, modules),
             **machine.provenance,
             COUNTERS: names_of_counters.document(),
+            **({extracted.PROVENANCE: extracted.document(numbers)} if numbers else {}),
             "impairments": netem_provenance(spec),
             "events": event_provenance(spec, one_fact(facts, protocol.Timeline)),
         },

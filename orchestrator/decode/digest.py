@@ -1,20 +1,23 @@
 """The digest of a run: equal digests mean that equal things happened in the kernel.
 
-It covers integers only. Those of TCP and of UDP are samples on the digest's own grid, which every
-run has whatever its scenario samples. So the digest does not depend on sampling periods.
+It covers integers, and the numbers that a scenario takes from its programs' output. Those of TCP
+and of UDP are samples on the digest's own grid, which every run has whatever its scenario samples.
+So the digest does not depend on sampling periods.
 Its version is ``orchestrator.protocol.version.DIGEST_VERSION``: raise it with every change here.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 
 from orchestrator.protocol.sampling_schedule import DIGEST_NS, MANY_NS
+from orchestrator.recording.extracted import ExtractedNumber
 from orchestrator.recording.model import RECEIVER, SENDER, by_queue
 
 Rows = npt.NDArray[np.void]
@@ -76,6 +79,7 @@ class DigestInput:
         flows: how many flows there are.
         queues: how many queues there are.
         many: numbers of the flows with many connections at a time.
+        extracted: numbers that were taken from the output of programs, by the number of the flow.
     """
 
     tcp: Rows
@@ -85,6 +89,7 @@ class DigestInput:
     flows: int
     queues: int
     many: Collection[int] = ()
+    extracted: Mapping[int, Sequence[ExtractedNumber]] = field(default_factory=dict)
 
 
 def digest(observed: DigestInput) -> str:
@@ -95,6 +100,8 @@ def digest(observed: DigestInput) -> str:
     - Of each UDP flow, every 100 ms and at the end: what was sent and received, and the sums of the
       one-way delays that its sink measured.
     - Of each flow: every transfer.
+    - Of a flow that asks for numbers of its program's output: these. A flow that asks for none adds
+      nothing, as before there were such numbers.
     - Of each queue: counters, statistics such as marks, and the backlog, each from the start of
       traffic to its end.
     """
@@ -109,6 +116,8 @@ def digest(observed: DigestInput) -> str:
         total.update(_part(_on_grid(datagrams, DIGEST_NS), DATAGRAM_COLUMNS))
         transfers = observed.transfers[observed.transfers["flow"] == flow]
         total.update(_part(transfers, TRANSFER_COLUMNS))
+        if flow in observed.extracted:
+            total.update(_of_numbers(observed.extracted[flow]))
     for rows in by_queue(observed.queue_samples, observed.queues):
         first, last = _table(rows[:1], QUEUE_COLUMNS), _table(rows[-1:], QUEUE_COLUMNS)
         total.update(_with_size(last - first))
@@ -143,6 +152,13 @@ def _part(rows: Rows, columns: Sequence[str]) -> bytes:
 def _with_size(table: npt.NDArray[np.int64]) -> bytes:
     """Return a table's number of rows and its integers, so that no two tables run together."""
     return len(table).to_bytes(8, "little") + table.astype("<i8").tobytes()
+
+
+def _of_numbers(numbers: Sequence[ExtractedNumber]) -> bytes:
+    """Return numbers by their names as text, with its size before it; a float is written whole."""
+    rows = sorted((one.metric, one.value, one.matches, one.numbers) for one in numbers)
+    text = json.dumps(rows).encode()
+    return len(text).to_bytes(8, "little") + text
 
 
 def _table(rows: Rows, columns: Sequence[str]) -> npt.NDArray[np.int64]:

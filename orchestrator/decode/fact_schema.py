@@ -16,6 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 from orchestrator.protocol.links.chosen import MOST_RANGES
 from orchestrator.protocol.programs import ENDINGS, MOST_PRINTED, ROLES
 from orchestrator.recording.counters import COUNTER_NAME, MOST_COUNTERS
+from orchestrator.recording.extracted import MOST_NUMBERS
 from orchestrator.recording.ranges import MOST_ERRNO
 
 MOST_COUNT = 2**53
@@ -323,6 +324,17 @@ class _Program(_Form):
     printed_bytes: Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
+class _ExtractedValue(_Form):
+    value: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None
+    matches: Count
+    numbers: Count
+
+
+class _Extracted(_Form):
+    flow: Name
+    values: Annotated[dict[Name, _ExtractedValue], Field(max_length=MOST_NUMBERS)]
+
+
 class _Clock(_Form):
     host: Name
     uncertainty_ns: TimeNs
@@ -375,6 +387,7 @@ _FORMS: Mapping[str, Any] = {
     "outcome": _Outcome,
     "engine": _Engine,
     "program": _Program,
+    "extracted": _Extracted,
     "route": dict[str, Any],
     "clock": _Clock,
     "transfer_begins": _TransferBegins,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Generic, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeAlias, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -253,6 +253,27 @@ QueueLimit = Annotated[
     ),
 ]
 """A queue's limit in packets, bytes, time at the link's rate, or bandwidth-delay products."""
+
+
+class ShortForm(Strict):
+    """A mapping that may be written as the single value of its key ``short``."""
+
+    short: ClassVar[str]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_one_value(cls, data: Any) -> Any:
+        return data if isinstance(data, (dict, cls)) else {cls.short: data}
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        whole = handler(schema)
+        short = dict(handler.resolve_ref_schema(whole)["properties"][cls.short])
+        for word in ("title", "description", "default"):
+            short.pop(word, None)
+        return {"anyOf": [short, whole]}
 
 
 class Directional(Strict, Generic[T]):

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from pydantic import (
     Field,
-    GetJsonSchemaHandler,
     SerializerFunctionWrapHandler,
     field_validator,
     model_serializer,
     model_validator,
 )
-from pydantic.json_schema import JsonSchemaValue
-from pydantic_core import CoreSchema
 
 from orchestrator.kinds import jitter_tables
 from orchestrator.kinds.fields import (
@@ -27,35 +24,14 @@ from orchestrator.kinds.fields import (
     Directional,
     Duration,
     Probability,
-    Strict,
+    ShortForm,
     Time,
 )
 from orchestrator.protocol.links import netem
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 
 
-class _ShortForm(Strict):
-    """A mapping that may be written as the single value of its key ``short``."""
-
-    short: ClassVar[str]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _from_one_value(cls, data: Any) -> Any:
-        return data if isinstance(data, (dict, cls)) else {cls.short: data}
-
-    @classmethod
-    def __get_pydantic_json_schema__(
-        cls, schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        whole = handler(schema)
-        short = dict(handler.resolve_ref_schema(whole)["properties"][cls.short])
-        for word in ("title", "description", "default"):
-            short.pop(word, None)
-        return {"anyOf": [short, whole]}
-
-
-class Jitter(_ShortForm):
+class Jitter(ShortForm):
     """Delays that vary around the link's delay; a time alone stands for the spread.
 
     Each packet draws its own delay. So **packets overtake each other** when they are closer
@@ -149,7 +125,7 @@ class Jitter(_ShortForm):
         return 0.0 if self.correlation is None or not self.spread else 1 / self.correlation
 
 
-class Reordering(_ShortForm):
+class Reordering(ShortForm):
     """Packets that are sent at once, ahead of delayed ones; a probability alone is `probability`.
 
     After `gap` - 1 delayed packets each packet is sent at once with that probability, until one is.

@@ -165,6 +165,17 @@ class ReadySpec(TypedDict):
     transport: Literal["tcp", "udp"]
 
 
+class ExtractionSpec(TypedDict):
+    """A number that is taken from what a client prints."""
+
+    pattern: str
+    """Regular expression with one group around the number. It is tried on each line."""
+    unit: str
+    """In which the number is printed; of orchestrator.recording.extracted.UNITS."""
+    stream: Literal["stdout", "stderr"]
+    take: Literal["first", "last", "mean", "sum", "min", "max", "count"]
+
+
 class ProgramTraffic(TypedDict):
     """What a kind of traffic by users' programs decides."""
 
@@ -179,6 +190,8 @@ class ProgramTraffic(TypedDict):
     """The client starts when the server has this socket; None starts it with the server."""
     timeout_ns: int | None
     """Time since the flow's start at which both are ended."""
+    extract: NotRequired[dict[str, ExtractionSpec]]
+    """Numbers to take from the client's output, by their names."""
 
 
 class ProgramParameters(_PlannedParameters, ProgramTraffic):

@@ -37,7 +37,7 @@ from orchestrator.scenario.document import (
     plain,
 )
 from orchestrator.scenario.faults import faults_of
-from orchestrator.scenario.figures import figure_faults
+from orchestrator.scenario.figures import extracted_metrics, figure_faults
 from orchestrator.scenario.model import Scenario
 from orchestrator.scenario.paths import PathSuggestions
 from orchestrator.scenario.variants import overrides as overriding
@@ -259,7 +259,8 @@ def _load_tree(
     faults += _without_effect(overrides, variants)
     if scenario and not faults:
         faults += _too_many(scenario, tree, len(variants))
-        faults += figure_faults(scenario, tree, [variant.values for variant in variants])
+        numbers = extracted_metrics(variant.scenario for variant in variants)
+        faults += figure_faults(scenario, tree, [variant.values for variant in variants], numbers)
     if faults or scenario is None:
         raise ScenarioError(_distinct(faults))
     text = files.in_places(source.text)

@@ -151,6 +151,9 @@ def _type(item: Schema, all_: Schema) -> str:
         return f"`{json.dumps(item['const'])}`"
     if "enum" in item:
         return ", ".join(f"`{value}`" for value in item["enum"])
+    each = item.get("additionalProperties")
+    if isinstance(each, dict) and "](#" in (of_each := _type(each, all_)):  # it has a section
+        return f"mapping of names to {of_each}"
     if item.get("type") == "array":
         return f"list of {_type(item.get('items', {}), all_)}"
     if item.get("examples"):

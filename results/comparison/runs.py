@@ -11,7 +11,7 @@ from orchestrator.recording.model import Check
 from results import metrics
 from results.contract.base import json_ready
 from results.documents import run_document
-from results.metrics import METRICS
+from results.metrics import of_values
 from results.metrics.base import Scope
 from results.records import columns
 from results.records.model import WHOLE, Number, RunRow, Values, WindowMetrics
@@ -153,9 +153,9 @@ def _window(runs: Sequence[StoredRun], window: str) -> list[MetricComparison]:
 def _table(scope: Scope, columns: Sequence[Values]) -> list[MetricComparison]:
     """Return a line for each metric of the scope that any run has a value of."""
     lines = []
-    for metric in METRICS.values():
+    for metric in of_values(scope, columns):
         values = [column.get(metric.name) for column in columns]
-        if metric.scope == scope and any(value is not None for value in values):
+        if any(value is not None for value in values):
             first, others = values[0], values[1:]
             lines.append(
                 MetricComparison(

@@ -23,7 +23,7 @@ from results.experiment.observations import (
 )
 from results.matrix import naming
 from results.matrix.axes import key
-from results.metrics import METRICS, Metric, columns_of, of_scope
+from results.metrics import METRICS, Metric, columns_of, is_extracted, of_values
 from results.metrics.base import Scope, Table
 from results.records.model import RunRow, Variant
 from results.statistics.estimates import estimate
@@ -116,7 +116,8 @@ def _groups(
     for (label, _variant), of_variant in chosen.items():
         oldest_first = sorted(of_variant, key=lambda row: (row.started_utc, row.id))
         experiment = of_rows(of_variant[0].experiment, oldest_first)
-        (group,), _axes = observe(store, experiment, ValueSelection(metrics))
+        extracted = store.extracted_metrics(oldest_first)
+        (group,), _axes = observe(store, experiment, ValueSelection((*metrics, *extracted)))
         groups.append((label, group))
     return groups
 
@@ -126,8 +127,9 @@ def _values(groups: Sequence[VariantValues], names: Sequence[str]) -> Iterator[C
     subjects = list(dict.fromkeys(subject for group in groups for subject, _name in group.values))
     families: dict[str, list[Contrast]] = {}
     lines = []
+    extracted = sorted({name for _subject, name in there if is_extracted(name)})
     for subject in sorted(subjects, key=lambda one: ("run", "flow", "link").index(one.scope)):
-        for name, one in _metrics(subject.scope).items():
+        for name, one in _metrics(subject.scope, extracted).items():
             if (subject, name) in there:
                 series = [group.values.get((subject, name), []) for group in groups]
                 found = _to_the_first(series, names, name)
@@ -164,10 +166,11 @@ def _to_the_first(
 _TABLES: Mapping[Scope, Table] = {"run": "run", "flow": "tcp", "link": "link"}
 
 
-def _metrics(scope: Scope) -> dict[str, Metric]:
+def _metrics(scope: Scope, extracted: Sequence[str]) -> dict[str, Metric]:
     """Return the metrics of a scope by name, those of the short tables first."""
     short = [metric for _column, metric in columns_of(_TABLES[scope])]
-    return {metric.name: metric for metric in (*short, *of_scope(scope))}
+    every = of_values(scope, [dict.fromkeys(extracted)])
+    return {metric.name: metric for metric in (*short, *every)}
 
 
 def _mean(group: VariantValues, series: Series) -> MeanSummary | None:

@@ -238,6 +238,17 @@ class Program(ResponseModel):
     stderr_bytes: int
 
 
+class ExtractedNumber(ResponseModel):
+    """A number that a scenario takes from what a flow's client prints."""
+
+    flow: str
+    metric: str = Field(description="the metric of the flow that it is")
+    unit: str
+    value: Number = Field(description="null: there was no number")
+    matches: int = Field(description="how often the pattern matched")
+    numbers: int = Field(description="how many of these matches were a number")
+
+
 class RunDocument(RunFields):
     """A run with all that is computed from its samples."""
 
@@ -251,6 +262,7 @@ class RunDocument(RunFields):
     flows: list[Flow]
     traces: list[Trace] = Field(description="stored traces, oldest first, and what they have lost")
     programs: list[Program] = Field(description="of flows of kind `program`")
+    extracted: list[ExtractedNumber] = Field(description="of what programs printed")
 
 
 class Run(Versioned):

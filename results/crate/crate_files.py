@@ -23,7 +23,6 @@ from results.documents import run_document, trace_document
 from results.experiment.experiments import Experiment
 from results.export import FORMATS, csv_files, parquet_files, pcapng
 from results.matrix.axes import shown
-from results.metrics import METRICS
 from results.records.model import RunRow
 from results.runs import result
 from results.runs.captures import captured_hosts
@@ -208,7 +207,9 @@ def _graph(
     files = [_file(folder, name, words) for name, words in described.items()]
     actions, parts = _actions(rows)
     terms = _terms(licence)
-    variables = _variables() if "table.csv" in described else []
+    variables = []
+    if "table.csv" in described:
+        variables = _variables(store.extracted_metrics(experiment.counting()))
     root = {
         "@id": "./",
         "@type": "Dataset",
@@ -326,7 +327,7 @@ def _parameters(row: RunRow) -> Iterator[Entity]:
         }
 
 
-def _variables() -> list[Entity]:
+def _variables(extracted: Sequence[str]) -> list[Entity]:
     """Return the columns of the table that are metrics, with units and definitions."""
     by_name = {
         metric.name: {
@@ -336,8 +337,7 @@ def _variables() -> list[Entity]:
             "description": " ".join(metric.definition.split()),
             "unitText": metric.unit,
         }
-        for metric in METRICS.values()
-        if metric.scope != "link"
+        for metric in experiment_table.columns_of_metrics(extracted)
     }
     return list(by_name.values())
 

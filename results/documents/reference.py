@@ -26,6 +26,9 @@ Metrics do not depend on `sample`, so runs with equal digests have equal numbers
 
 Scopes: a metric of a *run* is of all flows together, or of the bottleneck links. One of a *flow* is
 of one flow; the value of an entry is the mean over its flows. One of a *link* is of one direction.
+
+A scenario can make numbers of its programs' output metrics of their flows: `program_`, a name and
+the unit, such as `program_page_time_s`. See [programs](scenarios.md#programs).
 """
 _SUBJECTS = {"flow": "Of flows", "link": "Of links"}
 _ABOUT = {

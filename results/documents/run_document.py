@@ -15,7 +15,7 @@ from results.documents import trace_document
 from results.records.model import RunEvent, RunRow, Values
 from results.runs import result
 from results.runs.model import FlowResult, LinkResult, ListedRun, RunResult
-from results.runs.programs import ProgramEnd
+from results.runs.programs import FlowNumber, ProgramEnd
 from results.store.parts.judgements import Judgement
 from results.store.parts.notes import Remarks
 from results.store.store import Store
@@ -64,6 +64,7 @@ def whole(run: RunResult) -> contract.RunDocument:
         flows=[flow(one) for one in run.flows],
         traces=[trace_document.trace(one.head, one.hosts) for one in run.traces],
         programs=[_program(one) for one in run.programs],
+        extracted=[_number(one) for one in run.extracted],
     )
 
 
@@ -93,6 +94,12 @@ def listed(run: ListedRun) -> contract.ListedRun:
 
 def _program(made: ProgramEnd) -> contract.Program:
     return contract.Program.model_construct(**vars(made))
+
+
+def _number(made: FlowNumber) -> contract.ExtractedNumber:
+    return contract.ExtractedNumber.model_construct(
+        flow=made.flow, unit=made.metric.unit, **vars(made.number)
+    )
 
 
 def check(made: Check) -> contract.Check:

@@ -27,7 +27,8 @@ from results.experiment.names import MetricName, ScenarioNames
 from results.experiment.observations import ValueSelection, VariantValues, observe
 from results.experiment.values import Subject
 from results.matrix.axes import Where, conditions, number
-from results.metrics import METRICS
+from results.metrics import any_scope, find
+from results.metrics.base import Scope
 from results.records.model import WHOLE, Variant
 from results.statistics.estimates import CONFIDENCE, estimate
 from results.store.store import Store
@@ -123,8 +124,8 @@ class Expectation(Strict):
             raise ValueError("`near` takes a number: compare with a flow by `above` and `below`")
         if not 0 < self.confidence < 1:
             raise ValueError("`confidence` must be above 0% and below 100%")
-        scope = "run" if self.flow is None else "flow"
-        if (self.metric, scope) not in METRICS:
+        scope: Scope = "run" if self.flow is None else "flow"
+        if find(self.metric, scope) is None:
             missing = "the run has" if scope == "run" else "flows have"
             hint = ": name a `flow`" if scope == "run" else ""
             raise ValueError(f"{missing} no metric {self.metric}{hint}")
@@ -137,7 +138,7 @@ class Expectation(Strict):
                 raise ValueError("the metric of the run is compared with a number, not with a flow")
             return
         value, unit = number(bound) or (0.0, "")
-        metric = next(metric for (name, _s), metric in METRICS.items() if name == self.metric)
+        metric = any_scope(self.metric)
         if unit not in ("1", metric.unit):
             raise ValueError(f"{quoted(bound)} is in {unit}, and {self.metric} in {metric.unit}")
         if metric.format == "percent" and value > LARGEST_SHARE:

@@ -14,7 +14,7 @@ from orchestrator.suggestions import suggest
 from orchestrator.units import listed, quoted_list, shown
 from results.matrix.axes import named
 from results.matrix.axes import shown as written
-from results.metrics import METRICS
+from results.metrics import METRICS, is_extracted
 from results.query.conditions import ConditionError, of_variants
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 def _metric(name: str) -> str:
     valid = list(dict.fromkeys(known for known, _scope in METRICS))
-    if name not in valid:
+    if name not in valid and not is_extracted(name):
         raise ValueError(
             f"there is no metric {shown(name)}{suggest(name, valid)}; valid: {', '.join(valid)}"
         )

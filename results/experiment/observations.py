@@ -29,7 +29,7 @@ from results.experiment.values import (
     subjects,
 )
 from results.matrix.axes import Axis, order
-from results.metrics import METRICS, Metric, Span
+from results.metrics import METRICS, Metric, Span, find, is_extracted, scopes_of
 from results.metrics.base import Scope, Table, columns_of
 from results.query.conditions import of_variants
 from results.records.model import WHOLE, Number, RunRow, Variant
@@ -143,6 +143,7 @@ def observe(
     chosen = _metrics(selection.metrics)
     there = experiment.axes()
     groups = list(filter(_kept(selection.where, there), _grouped(experiment, there)))
+    _require_extracted(store, groups, selection.metrics)
     add = _add_with_parts if selection.parts else _add
     known = add(store, groups, chosen, selection)
     unknown = [entry for entry in selection.entries if entry not in known]
@@ -183,7 +184,7 @@ def _metrics(names: Sequence[str]) -> dict[Scope, list[Metric]]:
     """Return the metrics to take at each scope; links only where a metric has no other scope."""
     valid = list(dict.fromkeys(name for name, _scope in METRICS))
     for name in names:
-        if name not in valid:
+        if name not in valid and not is_extracted(name):
             raise UsageError(
                 f"there is no metric {name}{suggest(name, valid)}; the metrics are "
                 f"{', '.join(valid)}"
@@ -193,11 +194,27 @@ def _metrics(names: Sequence[str]) -> dict[Scope, list[Metric]]:
         return {"run": run, "flow": flow, "link": []}
     by_scope: dict[Scope, list[Metric]] = {"run": [], "flow": [], "link": []}
     for name in names:
-        scopes = [scope for (known, scope) in METRICS if known == name]
+        scopes = scopes_of(name)
         for scope in scopes:
             if scope != "link" or scopes == ["link"]:
-                by_scope[scope].append(METRICS[name, scope])
+                metric = find(name, scope)
+                assert metric is not None, "it has this scope"
+                by_scope[scope].append(metric)
     return by_scope
+
+
+def _require_extracted(store: Store, groups: Sequence[VariantValues], names: Sequence[str]) -> None:
+    """Raise UsageError unless runs have each named number of a program's output."""
+    wanted = [name for name in names if is_extracted(name)]
+    if not wanted or not groups:
+        return
+    known = store.extracted_metrics([row for group in groups for row in group.runs])
+    for name in wanted:
+        if name not in known:
+            raise UsageError(
+                f"no program of these runs has the number {name}{suggest(name, known)}; "
+                f"`extract` gives them {', '.join(known) or 'none'}"
+            )
 
 
 def _grouped(experiment: Experiment, there: Sequence[Axis]) -> list[VariantValues]:
@@ -245,7 +262,10 @@ def _add(
     for (group, row), run in zip(rows, store.metric_rows([row for _, row in rows]), strict=True):
         if run.layout not in columns:
             require_window(row.id, selection.window, run.layout.windows)
-            columns[run.layout] = list(_columns(run.layout, chosen, selection))
+            names = {name for *_of, name in run.layout.places}
+            columns[run.layout] = list(
+                _columns(run.layout, _with_extracted(chosen, names, selection), selection)
+            )
         _note_entries(group, _names(run.layout, selection), selection)
         for column in columns[run.layout]:
             values = _known(run.values[column.places])
@@ -257,6 +277,14 @@ def _add(
     if not selection.missing:
         _drop_empty(groups)
     return {name for layout in columns for name in _names(layout, selection)}
+
+
+def _with_extracted(chosen: Chosen, names: Iterable[str], selection: ValueSelection) -> Chosen:
+    """Return the metrics to take of runs; by default those of their programs' output, too."""
+    if selection.metrics:
+        return chosen
+    extracted = [one for name in sorted(names) if is_extracted(name) if (one := find(name, "flow"))]
+    return {**chosen, "flow": [*chosen["flow"], *extracted]} if extracted else chosen
 
 
 def _known(values: npt.NDArray[np.float64]) -> list[float | None]:
@@ -271,7 +299,11 @@ def _note_entries(group: VariantValues, names: Iterable[str], selection: ValueSe
 
 def _drop_empty(groups: Sequence[VariantValues]) -> None:
     for group in groups:
-        group.values = {series: values for series, values in group.values.items() if values}
+        group.values = {
+            series: values
+            for series, values in group.values.items()
+            if values or is_extracted(series[1])  # a scenario asked for it
+        }
 
 
 def _columns(
@@ -296,6 +328,8 @@ def _columns(
                 )
                 for name in (metric.name, *metric.finished)
             )
+            if not len(places) and is_extracted(metric.name):
+                continue  # other flows have it
             yield SeriesColumn((subject, metric.name), places, finished)
 
 
@@ -324,10 +358,13 @@ def _add_run(
     values = RunValues(run, selection.window, selection.flows)
     whole = Span(0.0, run.duration_s)
     _note_entries(group, values.entries, selection)
+    chosen = _with_extracted(chosen, values.names(), selection)
     for subject in values.subjects():
         if subject.flow is not None and selection.entries and subject.flow not in selection.entries:
             continue
         for metric in chosen[subject.scope]:
+            if is_extracted(metric.name) and metric.name not in values.names(subject.flow):
+                continue  # other flows have it
             series = (subject, metric.name)
             observed = group.values.setdefault(series, [])
             coverage = group.coverage.setdefault(series, Coverage())

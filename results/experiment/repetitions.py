@@ -9,7 +9,7 @@ from orchestrator.errors import UsageError
 from orchestrator.repetitions import RepetitionRule
 from orchestrator.suggestions import suggest
 from results.experiment.values import RunValues, Subject
-from results.metrics import METRICS
+from results.metrics import METRICS, Scope, find
 from results.records.model import WHOLE
 from results.statistics.stein import StoppingRule, required_repetitions
 from results.statistics.stein import stein as estimate
@@ -23,8 +23,8 @@ def require_metric(rule: RepetitionRule) -> None:
     Raises:
         UsageError: it does not.
     """
-    scope = "run" if rule.flow is None else "flow"
-    if (rule.metric, scope) not in METRICS:
+    scope: Scope = "run" if rule.flow is None else "flow"
+    if find(rule.metric, scope) is None:
         valid = [name for name, known_scope in METRICS if known_scope == scope]
         of = "of a run" if scope == "run" else "of a flow"
         raise UsageError(

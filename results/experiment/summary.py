@@ -38,6 +38,7 @@ from results.experiment.observations import (
 )
 from results.experiment.values import Subject
 from results.matrix.axes import Axis, key, named, order
+from results.metrics import is_extracted
 from results.records.model import WHOLE
 from results.statistics import bootstrap, drift, stein
 from results.statistics.estimates import Estimate, estimate
@@ -79,13 +80,16 @@ def summarise(
     compared = {difference.axis for difference in differences}
     rules = _rule(experiment, selection)
     there = {name for group in groups for (_of, name), values in group.values.items() if values}
+    extracted = [name for group in groups for _of, name in group.values if is_extracted(name)]
     return Summary(
         experiment=experiment.name,
         identity=experiment.identity,
         window=selection.window or None,
         axes=axes,
         rows=[row for group in groups for row in _rows(group, rules, quantiles, medians)],
-        without_values=[name for name in dict.fromkeys(selection.metrics) if name not in there],
+        without_values=[
+            name for name in dict.fromkeys([*selection.metrics, *extracted]) if name not in there
+        ],
         differences=differences,
         crossings=list(_crossings(groups, axes, names, asked_questions)),
         without_differences=[axis.label for axis in along if axis.path not in compared],

@@ -64,6 +64,11 @@ class RunValues:
         ]
         return subjects(self.entries, bottlenecks)
 
+    def names(self, flow: str | None = None) -> set[str]:
+        """Return the names of the metrics of an entry's flows, or of all flows."""
+        indices = range(len(self._values.flows)) if flow is None else self.entries.get(flow, [])
+        return {name for index in indices for name in self._values.flows[index]}
+
     def value(self, subject: Subject, metric: str) -> float | None:
         """Return the value of a metric of the subject's scope; None where there is none."""
         return mean_of_known(self.of_flows(subject, metric))

@@ -7,7 +7,7 @@ from typing import Any
 
 from orchestrator import plaintext
 from results.matrix.axes import Axis, key, labels, number, shown
-from results.metrics import METRICS
+from results.metrics import any_scope
 from results.records.model import Variant
 
 _PREFIXES: Mapping[str, Sequence[tuple[float, str]]] = {
@@ -48,14 +48,15 @@ def with_unit(label: str, unit: str) -> str:
 
 def metric_unit(name: str) -> str:
     """Return the unit in which a metric is shown: its own, or % for a share."""
-    entry = next(metric for (metric_name, _scope), metric in METRICS.items() if metric_name == name)
+    entry = any_scope(name)
     return "%" if entry.format == "percent" else entry.unit
 
 
 def metric_title(name: str) -> str:
     """Return the words for a metric, such as ``RTT mean``."""
-    title = next(entry.title for (metric_name, _), entry in METRICS.items() if metric_name == name)
-    return title.replace("95 %", "95th percentile").replace("99 %", "99th percentile")
+    return (
+        any_scope(name).title.replace("95 %", "95th percentile").replace("99 %", "99th percentile")
+    )
 
 
 def in_sentence(name: str) -> str:

@@ -31,7 +31,8 @@ from results.experiment.left_out import LeftOut
 from results.experiment.model import MetricSummary, Summary, SummaryRow
 from results.figures._study import ChosenVariant, Study
 from results.matrix.axes import Where, axes, conditions, key
-from results.metrics import METRICS
+from results.metrics import find
+from results.metrics.base import Scope
 from results.metrics.estimate import ESTIMATES
 from results.query.conditions import of_variants
 from results.records.model import WHOLE, RunEvent
@@ -244,12 +245,12 @@ def _rows(
         yield _row(variant, None, link, _values(variant, alone, "link", everything))
 
 
-def _has(metric: str, scope: str) -> bool:
-    return (metric, scope) in METRICS
+def _has(metric: str, scope: Scope) -> bool:
+    return find(metric, scope) is not None
 
 
 def _values(
-    variant: PlannedVariant, metrics: Sequence[str], scope: str, flows: Sequence[PlannedFlow]
+    variant: PlannedVariant, metrics: Sequence[str], scope: Scope, flows: Sequence[PlannedFlow]
 ) -> dict[str, MetricSummary]:
     number = variant.repetitions
     end = 1.0 if number > 1 else None
@@ -273,9 +274,10 @@ def _values(
     }
 
 
-def _possible(metric: str, scope: str, flows: Sequence[PlannedFlow]) -> bool:
+def _possible(metric: str, scope: Scope, flows: Sequence[PlannedFlow]) -> bool:
     """Tell whether one of the flows can give a value."""
-    entry = METRICS[metric, scope]  # type: ignore[index]
+    entry = find(metric, scope)
+    assert entry is not None, "it is there at this scope"
     module = entry.function.__module__.rpartition(".")[2]
     if module == "transfers":
         return any(flow.transfers for flow in flows)

@@ -13,6 +13,7 @@ from results.metrics.base import (
     METRICS,
     Metric,
     RunData,
+    Scope,
     Span,
     TableColumn,
     channel,
@@ -25,6 +26,7 @@ from results.metrics.base import (
     of_scope,
     spans,
 )
+from results.metrics.extracted import any_scope, find, is_extracted, of_values, scopes_of
 
 for _module in pkgutil.iter_modules(__path__):
     importlib.import_module(f"{__name__}.{_module.name}")
@@ -33,15 +35,21 @@ __all__ = [
     "METRICS",
     "Metric",
     "RunData",
+    "Scope",
     "Span",
     "TableColumn",
+    "any_scope",
     "channel",
     "columns_of",
     "compute",
     "empty",
     "expected",
+    "find",
     "in_parts",
+    "is_extracted",
     "link_indices",
     "of_scope",
+    "of_values",
+    "scopes_of",
     "spans",
 ]

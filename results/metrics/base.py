@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from orchestrator.protocol.units import nanoseconds
+from orchestrator.recording.extracted import PREFIX
 from orchestrator.recording.model import FlowRecord, QueueRecord
 from results.metrics.regular import SENDING, TOLERANCE_NS, RegularRun
 from results.metrics.run_data import RunData as RunData
@@ -147,9 +148,11 @@ def metric(
     are those of :class:`Metric`.
 
     Raises:
-        TypeError: there is no docstring, the metric is registered already, or a column belongs to
-            a table of another scope.
+        TypeError: there is no docstring, the metric is registered already, a column belongs to a
+            table of another scope, or the name is of those of programs' output.
     """
+    if name.startswith(PREFIX):
+        raise TypeError(f"metric {name}: names with {PREFIX} are of numbers of programs' output")
 
     def register(function: Function) -> Function:
         definition = function.__doc__
@@ -164,7 +167,7 @@ def metric(
             METRICS[name, scope] = Metric(
                 name, scope, unit, subject, function, definition,
                 title=title or _title(name),
-                format=shown_as or _FORMATS.get(unit, "number"),
+                format=shown_as or format_of(unit),
                 averages=averages,
                 counts=function.__annotations__.get("return") == "int | None",
                 finished=finished,
@@ -175,6 +178,11 @@ def metric(
         return function
 
     return register
+
+
+def format_of(unit: str) -> Format:
+    """Return the format that suits a unit."""
+    return _FORMATS.get(unit, "number")
 
 
 def _title(name: str) -> str:
@@ -217,7 +225,7 @@ def spans(data: RunData) -> dict[str, Span]:
 
 
 def empty(data: RunData) -> dict[str, WindowMetrics]:
-    """Return every metric of the run with the value None, by window name."""
+    """Return every registered metric of the run with the value None, by window name."""
     scopes: tuple[Scope, ...] = get_args(Scope)
     names = {scope: [name for name, of in METRICS if of == scope] for scope in scopes}
     links = link_indices(data)
@@ -258,11 +266,24 @@ def _compute_span(data: RunData, span: Span) -> WindowMetrics:
 
     return WindowMetrics(
         run=values("run", together),
-        flows=[values("flow", {"flow": [index]}) for index in subjects["flow"]],
+        flows=[
+            values("flow", {"flow": [index]}) | extracted_in(data, index, span)
+            for index in subjects["flow"]
+        ],
         links={
             name: values("link", {"link": [index]}) for name, index in link_indices(data).items()
         },
     )
+
+
+def extracted_in(data: RunData, flow: int, span: Span) -> Values:
+    """Return the numbers of a program's output by their metrics; none of a flow without any.
+
+    They have values if the flow's client ended within the span.
+    """
+    ended_s = data.flows[flow].ended_s
+    ended = ended_s is not None and span.from_s <= ended_s <= span.to_s
+    return {name: value if ended else None for name, value in data.extracted(flow).items()}
 
 
 def in_parts(

@@ -6,7 +6,7 @@ is sampled. Values that change from round trip to round trip are taken on the me
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -135,6 +135,10 @@ class RegularRun:
     def counter_names(self) -> CounterNames:
         """The names of SNMP counters and of their hosts."""
         return self._data.counter_names
+
+    def extracted(self, flow: int) -> Mapping[str, float | None]:
+        """Return the numbers of a flow's program's output."""
+        return self._data.extracted(flow)
 
     def counter_columns(self, host: int) -> Columns:
         """Return the SNMP counters of a host."""

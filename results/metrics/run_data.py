@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -68,6 +68,9 @@ class RunData(Protocol):
     @property
     def counter_names(self) -> CounterNames:
         """The names of SNMP counters and of their hosts; none of a run without counters."""
+
+    def extracted(self, flow: int) -> Mapping[str, float | None]:
+        """Return the numbers of a flow's program's output by the names of their metrics."""
 
     def counter_columns(self, host: int) -> Columns:
         """Return the SNMP counters of a host that changed; see COUNTER_DTYPE."""

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from orchestrator.protocol.programs import ENDED, ENDINGS, ROLES
+from orchestrator.recording.extracted import ExtractedNumber
+from results.metrics import Metric, any_scope
 from results.records import typed
 from results.store.parts import integrity
 from results.store.stored import StoredRun
@@ -47,6 +49,41 @@ class ProgramEnd:
         if self.ended_by != ENDED:
             return self.ended_by
         return f"signal {self.signal}" if self.status is None else f"exit status {self.status}"
+
+
+@dataclass(frozen=True)
+class FlowNumber:
+    """A number that was taken from what a flow's client printed."""
+
+    flow: str
+    number: ExtractedNumber
+
+    @property
+    def metric(self) -> Metric:
+        """The flow's metric that it is."""
+        return any_scope(self.number.metric)
+
+    @property
+    def found(self) -> str:
+        """How often the pattern matched, in words."""
+        matches, numbers = self.number.matches, self.number.numbers
+        if not matches:
+            return "no match"
+        words = "1 match" if matches == 1 else f"{matches} matches"
+        return words if numbers == matches else f"{words}, {numbers} of them a number"
+
+
+def numbers_of(run: StoredRun) -> list[FlowNumber]:
+    """Return the numbers of programs' output of a run, in the order of flows and names.
+
+    Raises:
+        StoreError: the provenance of the run has something else.
+    """
+    return [
+        FlowNumber(flow, number)
+        for flow, numbers in run.extracted_numbers.items()
+        for number in numbers
+    ]
 
 
 def of_run(run: StoredRun) -> list[ProgramEnd]:

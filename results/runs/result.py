@@ -46,6 +46,7 @@ def of_run(run: StoredRun) -> RunResult:
         run.remarks,
         [_trace(run, head) for head in run.traces],
         programs.of_run(run),
+        programs.numbers_of(run),
     )
 
 

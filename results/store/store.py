@@ -318,6 +318,14 @@ class Store:
             by_id = metric_rows.read(self._connection, self.path, some, self.metric_cache)
             yield from (by_id.get(row.id) or metric_rows.of_run(self.load(row.id)) for row in some)
 
+    def extracted_metrics(self, rows: Sequence[RunRow]) -> list[str]:
+        """Return the metrics of these runs that are numbers of programs' output, sorted."""
+        layouts = {
+            run.layout for run in self.metric_rows([row for row in rows if row.status == "ok"])
+        }
+        names = {place[-1] for layout in layouts for place in layout.places}
+        return sorted(filter(metrics.is_extracted, names))
+
     def remarks(self) -> dict[str, Remarks]:
         """Return the notes and tags of each run that has any, by the run's id."""
         with reading(self.path):

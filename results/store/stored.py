@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from orchestrator.errors import UsageError
 from orchestrator.recording.counters import CounterNames
+from orchestrator.recording.extracted import ExtractedNumber, of_provenance
 from orchestrator.recording.model import QUEUE_DTYPE, SENDER, Check, FlowRecord, QueueRecord
 from orchestrator.recording.trace import Trace
 from orchestrator.windows import Window
@@ -219,9 +220,11 @@ class StoredRun:
             for window, flow, link, name, value in self.raw(
                 "metrics", ("window", "flow", "link", "name", "value")
             ):
-                scope = "flow" if flow is not None else "link" if link is not None else "run"
+                scope: metrics.Scope = (
+                    "flow" if flow is not None else "link" if link is not None else "run"
+                )
                 seen.add((name, scope))
-                if (name, scope) in metrics.METRICS and window in stored:
+                if window in stored and metrics.find(name, scope) is not None:
                     stored[window].of(flow, link)[name] = value
             missing = metrics.expected(self) - seen
             self._metrics = metrics.compute(self) if missing else stored
@@ -326,6 +329,19 @@ class StoredRun:
             return CounterNames.of(self.provenance)
         except typed.DECODING_ERRORS as error:
             raise integrity.damaged(self.id, f"table provenance: {error}") from error
+
+    @cached_property
+    def extracted_numbers(self) -> dict[str, list[ExtractedNumber]]:
+        """The numbers of programs' output, by the names of their flows."""
+        try:
+            return of_provenance(self.provenance)
+        except typed.DECODING_ERRORS as error:
+            raise integrity.damaged(self.id, f"table provenance: {error}") from error
+
+    def extracted(self, flow: int) -> dict[str, float | None]:
+        """Return the numbers of a flow's program's output by the names of their metrics."""
+        numbers = self.extracted_numbers.get(self.flows[flow].name, [])
+        return {number.metric: number.value for number in numbers}
 
     def counter_columns(self, host: int) -> Columns:
         """Return the SNMP counters of a host, each column read once, when used first."""

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from orchestrator.recording import extracted
 from orchestrator.recording.counters import CounterNames
 from orchestrator.recording.model import FlowRecord, QueueRecord, Recording
 from orchestrator.windows import Window
@@ -43,6 +44,7 @@ class RecordingData:
         self._queues = sample_tables.queue_series(recording.queue_samples, queues)
         self._sojourn = sample_tables.sojourn_series(recording.sojourn, queues)
         self.counter_names = CounterNames.of(recording.provenance)
+        self._extracted = extracted.of_provenance(recording.provenance)
         hosts = len(self.counter_names.hosts)
         self._counters = sample_tables.counter_series(recording.counters, hosts)
         self._datagrams = sample_tables.datagram_series(recording.datagrams, flows)
@@ -69,6 +71,11 @@ class RecordingData:
     def sojourn_columns(self, queue: int) -> Columns:
         """Return the sojourn times of a queue."""
         return self._columns(self._sojourn, queue)
+
+    def extracted(self, flow: int) -> dict[str, float | None]:
+        """Return the numbers of a flow's program's output by the names of their metrics."""
+        numbers = self._extracted.get(self.flows[flow].name, [])
+        return {number.metric: number.value for number in numbers}
 
     def counter_columns(self, host: int) -> Columns:
         """Return the SNMP counters of a host."""

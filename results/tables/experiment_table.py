@@ -12,7 +12,7 @@ from orchestrator.errors import UsageError
 from orchestrator.files.atomic_writes import write_all
 from results.experiment.experiments import Experiment
 from results.matrix.axes import Axis, key, shown
-from results.metrics import METRICS
+from results.metrics import METRICS, Metric, any_scope
 from results.records.model import WHOLE, Variant
 from results.store.store import Store
 from results.store.stored import StoredRun
@@ -20,6 +20,9 @@ from results.tables import parquet
 from results.tables.csv_lines import CsvLines
 
 Row = dict[str, Any]
+
+Columns = Mapping[str, parquet.Kind]
+"""The type of each column by its name, in their order."""
 
 Take = Callable[[Iterable[Row]], None]
 """Writes a group of rows into a file that is open."""
@@ -30,18 +33,22 @@ def rows(store: Store, experiment: Experiment) -> Iterator[Row]:
 
     Of a repetition that was made again, the newest run alone is there, as in means.
     """
-    runs = (store.load(row.id) for row in experiment.counting())
-    return rows_of(runs, experiment.axes())
+    counting = experiment.counting()
+    runs = (store.load(row.id) for row in counting)
+    return rows_of(runs, experiment.axes(), store.extracted_metrics(counting))
 
 
-def rows_of(runs: Iterable[StoredRun], there: Sequence[Axis]) -> Iterator[Row]:
+def rows_of(
+    runs: Iterable[StoredRun], there: Sequence[Axis], extracted: Iterable[str]
+) -> Iterator[Row]:
     """Yield a row for each run that is ok, for each window of it (empty for the whole run).
 
     The first row of a run and window is of the run itself and has no flow. Values of axes stand as
     in the scenario. An axis of numbers has a second column with them, such as ``limit [BDP]``.
-    Metrics are in SI units; a row has no value of a metric of another scope.
+    Metrics are in SI units; a row has no value of a metric of another scope. ``extracted`` names
+    those of programs' output.
     """
-    names = list(dict.fromkeys(name for name, scope in METRICS if scope != "link"))
+    names = [metric.name for metric in columns_of_metrics(extracted)]
     for run in runs:
         row = run.row
         if row.status != "ok":
@@ -58,10 +65,17 @@ def rows_of(runs: Iterable[StoredRun], there: Sequence[Axis]) -> Iterator[Row]:
                        **{name: flow_values.get(name) for name in names}}  # fmt: skip
 
 
-def kinds(experiment: Experiment) -> dict[str, parquet.Kind]:
+def columns_of_metrics(extracted: Iterable[str]) -> list[Metric]:
+    """Return the metrics that are columns; the last ones are those of programs' output."""
+    by_name = {metric.name: metric for metric in METRICS.values() if metric.scope != "link"}
+    return [*by_name.values(), *map(any_scope, extracted)]
+
+
+def kinds(experiment: Experiment, extracted: Iterable[str]) -> dict[str, parquet.Kind]:
     """Return the type of each column of :func:`rows`, in their order.
 
-    It depends on the experiment's axes only, not on the values of its runs.
+    It depends on the experiment's axes and the metrics of programs' output, ``extracted``, only,
+    not on the values of its runs.
     """
     by_column: dict[str, parquet.Kind] = {"run": "text"}
     for axis in experiment.axes():
@@ -70,9 +84,8 @@ def kinds(experiment: Experiment) -> dict[str, parquet.Kind]:
             by_column[f"{axis.label} [{axis.unit}]"] = "number"
     by_column |= {"repetition": "integer", "seed": "integer", "verdict": "text", "window": "text",
               "flow": "text", "entry": "text", "congestion_control": "text"}  # fmt: skip
-    for metric in METRICS.values():
-        if metric.scope != "link":
-            by_column[metric.name] = "integer" if metric.counts else "number"
+    for metric in columns_of_metrics(extracted):
+        by_column[metric.name] = "integer" if metric.counts else "number"
     return by_column
 
 
@@ -99,11 +112,12 @@ def write(
         UsageError: a file exists (unless ``force``) or cannot be written, or no run is ok.
     """
     table = _some_rows(store, experiment)
+    columns = kinds(experiment, store.extracted_metrics(experiment.counting()))
 
     def write_drafts(drafts: Sequence[Path]) -> None:
         with ExitStack() as files:
             writers = [
-                files.enter_context(WRITERS[name](draft, experiment))
+                files.enter_context(WRITERS[name](draft, experiment, columns))
                 for name, draft in zip(paths, drafts, strict=True)
             ]
             while group := list(islice(table, parquet.GROUP)):
@@ -126,16 +140,15 @@ def csv_writer(file: TextIO, columns: Mapping[str, parquet.Kind]) -> Take:
 
 
 @contextmanager
-def _csv(path: Path, experiment: Experiment) -> Iterator[Take]:
+def _csv(path: Path, _experiment: Experiment, columns: Columns) -> Iterator[Take]:
     """FILE.csv: the table as text; missing values are empty."""
     with path.open("w", encoding="utf-8", newline="") as file:
-        yield csv_writer(file, kinds(experiment))
+        yield csv_writer(file, columns)
 
 
 @contextmanager
-def _parquet(path: Path, experiment: Experiment) -> Iterator[Take]:
+def _parquet(path: Path, experiment: Experiment, columns: Columns) -> Iterator[Take]:
     """FILE.parquet: the table with text, integers and doubles; missing values are null."""
-    columns = kinds(experiment)
     about = {"experiment": experiment.name, "identity": experiment.identity}
     written = path.open("wb")
     with written as file, parquet.Writer(file, columns, about, parquet.WRITER) as writer:
@@ -156,7 +169,7 @@ def _some_rows(store: Store, experiment: Experiment) -> Iterator[Row]:
     return chain([first], table)
 
 
-WRITERS: dict[str, Callable[[Path, Experiment], AbstractContextManager[Take]]] = {
+WRITERS: dict[str, Callable[[Path, Experiment, Columns], AbstractContextManager[Take]]] = {
     "csv": _csv,
     "parquet": _parquet,
 }

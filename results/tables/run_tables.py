@@ -21,7 +21,9 @@ from orchestrator.recording.model import (
     TRANSFER_DTYPE,
 )
 from results.documents import run_document
-from results.metrics import METRICS
+from results.metrics import find, of_values
+from results.metrics.base import Scope
+from results.records.model import Values
 from results.runs import result
 from results.samples.sample_tables import Array, listed
 from results.store.stored import StoredRun
@@ -135,13 +137,13 @@ def _flows(run: StoredRun) -> TypedTable:
         name: [run_document.flow(flow).document() for flow in flows]
         for name, flows in flows_of.items()
     }
-    described = [key for flow in parts[""][:1] for key in flow if (key, "flow") not in METRICS]
+    described = [key for flow in parts[""][:1] for key in flow if find(key, "flow") is None]
     kinds = _texts("window") | {name: _kind(parts.values(), name) for name in described}
-    for name, scope in METRICS:
-        if scope == "flow":
-            kinds[name] = "integer" if METRICS[name, scope].counts else "number"
+    own = [flow.metrics for each in flows_of.values() for flow in each]
+    for metric in of_values("flow", own):
+        kinds[metric.name] = "integer" if metric.counts else "number"
     names = list(kinds)[1:]
-    rows = ([window, *(flow[name] for name in names)] for window, flows in parts.items()
+    rows = ([window, *(flow.get(name) for name in names)] for window, flows in parts.items()
             for flow in flows)  # fmt: skip
     return TypedTable(kinds, rows)
 
@@ -157,7 +159,7 @@ def _kind(flows: Iterable[Sequence[Mapping[str, object]]], name: str) -> parquet
 def _metrics(run: StoredRun) -> TypedTable:
     def rows() -> Iterator[Sequence[Any]]:
         for window, metrics in run.metrics().items():
-            subjects = [
+            subjects: list[tuple[Scope, str, Values]] = [
                 ("run", "", metrics.run),
                 *(
                     ("flow", flow.name, of)
@@ -166,16 +168,15 @@ def _metrics(run: StoredRun) -> TypedTable:
                 *(("link", name, of_link) for name, of_link in metrics.links.items()),
             ]
             for scope, subject, values in subjects:
-                for metric in METRICS.values():
-                    if metric.scope == scope:
-                        yield [
-                            window,
-                            scope,
-                            subject,
-                            metric.name,
-                            metric.unit,
-                            values.get(metric.name),
-                        ]
+                for metric in of_values(scope, [values]):
+                    yield [
+                        window,
+                        scope,
+                        subject,
+                        metric.name,
+                        metric.unit,
+                        values.get(metric.name),
+                    ]
 
     kinds = _texts("window", "scope", "subject", "metric", "unit")
     return TypedTable({**kinds, "value": "number"}, rows())

@@ -6,14 +6,13 @@ import io
 
 from results.experiment.model import Summary
 from results.matrix.axes import shown
-from results.metrics import METRICS
+from results.metrics import any_scope
 from results.tables.csv_lines import CsvLines
 
 
 def text(summary: Summary) -> str:
     """Return one line for each row and metric of a summary, with a column for each axis."""
     axes = summary.axes
-    units = {name: one.unit for (name, _scope), one in METRICS.items()}
     there = shares(summary)
     out = io.StringIO()
     lines = CsvLines(out)
@@ -27,7 +26,7 @@ def text(summary: Summary) -> str:
         for name, metric in row.metrics.items():
             numbers = [metric.mean, metric.low, metric.high, metric.sd, metric.drifting]
             lines.add(
-                [*axis_values, row.flow, row.link, name, units[name], metric.n, *numbers,
+                [*axis_values, row.flow, row.link, name, any_scope(name).unit, metric.n, *numbers,
                  row.left_out.unfaithful, row.left_out.failed,
                  *(getattr(metric, key) for key in COVERAGE),
                  *(end for quantile in metric.quantiles for end in quantile.interval)]
@@ -51,13 +50,12 @@ DIFFERENCE = (
 def differences(summary: Summary) -> str:
     """Return one line for each difference ``b - a``, with a column for each axis that it keeps."""
     axes = summary.axes
-    units = {name: metric.unit for (name, _scope), metric in METRICS.items()}
     out = io.StringIO()
     lines = CsvLines(out)
     lines.add([*(axis.label for axis in axes), *DIFFERENCE])
     for difference in summary.differences:
         axis_values = [shown(difference.variant.get(axis.path, "")) for axis in axes]
-        numbers = {**vars(difference), "unit": units[difference.metric]}
+        numbers = {**vars(difference), "unit": any_scope(difference.metric).unit}
         for end in "ab":
             numbers[end] = shown(numbers[end])
         lines.add([*axis_values, *(numbers[key] for key in DIFFERENCE)])

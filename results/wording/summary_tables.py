@@ -16,7 +16,7 @@ from results.experiment.model import (
     SummaryRow,
 )
 from results.matrix.axes import shown
-from results.metrics import METRICS
+from results.metrics import METRICS, any_scope
 from results.records.model import Variant
 from results.tables import summary_csv
 from results.wording import intervals, quantities, variant_names
@@ -237,9 +237,11 @@ def fixed(stored: str) -> DisplayUnit:
 
 def units_of(summary: Summary) -> dict[str, DisplayUnit]:
     """Return the unit of each metric; times of a second and more are shown in seconds."""
-    units = {name: fixed(one.unit) for (name, _scope), one in METRICS.items()}
-    times = {name for (name, _scope), one in METRICS.items() if one.unit == "s"}
-    for name in times:
+    there = {name for row in summary.rows for name in row.metrics}
+    registered = {name: one.unit for (name, _scope), one in METRICS.items()}
+    stored = registered | {name: any_scope(name).unit for name in there}
+    units = {name: fixed(unit) for name, unit in stored.items()}
+    for name in (name for name, unit in stored.items() if unit == "s"):
         found = [
             metric.mean
             for _row, one, metric in _means_of(summary)

@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "guest": {"orchestrator.files"},
     "kmods": {"orchestrator.files", "guest"},
     "orchestrator.sandbox": {"orchestrator.files", "guest", "kmods"},
-    "orchestrator.kinds": {"orchestrator.files", "guest", "kmods"},
+    "orchestrator.kinds": {"orchestrator.files", "orchestrator.recording", "guest", "kmods"},
     "topologies": {"orchestrator.kinds"},
     "results": {"orchestrator.files", "orchestrator.recording", "orchestrator.kinds"},
     "orchestrator.scenario": {

@@ -142,7 +142,7 @@ def register(app: Flask) -> None:
     """Make the formats template filters of the application, and show texts safely."""
     app.jinja_env.finalize = finalized
     for function in (
-        rate, size, time, percent, number, quantity, moment, variant, breakable, plural,
+        rate, size, time, percent, number, quantity, moment, variant, breakable, plural, metric,
     ):  # fmt: skip
         filters: dict[str, Callable[..., Any]] = app.jinja_env.filters
         filters[f"as_{function.__name__}"] = function

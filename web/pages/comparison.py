@@ -10,7 +10,7 @@ from flask import Blueprint, Response, current_app, jsonify, render_template, re
 from results.comparison.runs import compare
 from results.documents import run_document
 from results.experiment.experiments import of_rows
-from results.metrics import METRICS
+from results.metrics import find, is_extracted
 from results.metrics.base import Scope
 from results.runs import result
 from results.store.stored import StoredRun
@@ -99,14 +99,18 @@ def export(form: str) -> Response:
 def _table(runs: Sequence[StoredRun]) -> str:
     chosen = of_rows("runs", [run.row for run in runs])
     out = io.StringIO()
-    experiment_table.csv_writer(out, experiment_table.kinds(chosen))(
-        experiment_table.rows_of(runs, chosen.axes())
+    flows = [flow for run in runs for of in run.metrics().values() for flow in of.flows]
+    extracted = sorted({name for flow in flows for name in flow if is_extracted(name)})
+    experiment_table.csv_writer(out, experiment_table.kinds(chosen, extracted))(
+        experiment_table.rows_of(runs, chosen.axes(), extracted)
     )
     return out.getvalue()
 
 
 def _value(name: str, scope: Scope, value: float | None) -> str:
-    return formats.metric(value, METRICS[name, scope].format)
+    metric = find(name, scope)
+    assert metric is not None, "the comparison is of metrics"
+    return formats.metric(value, metric.format)
 
 
 def _change(ratio: float | None) -> str:

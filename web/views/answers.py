@@ -12,7 +12,7 @@ from results.experiment import contrasts, coverage, left_out, model
 from results.experiment.experiments import Experiment
 from results.experiment.model import Comparison, HasInterval, Summary, SummaryRow
 from results.matrix.axes import Axis, conditions, shown, varying, with_labels
-from results.metrics import METRICS, Metric
+from results.metrics import Metric, any_scope
 from results.records.model import Variant
 from results.wording import intervals
 from web.charts import plot, scales
@@ -110,9 +110,7 @@ def answer(summary: Summary, experiment: Experiment, chosen: Choices) -> Experim
         UsageError: a value has no place on a logarithmic axis.
     """
     axes = experiment.axes()
-    metric_entry = next(
-        metric for (name, _scope), metric in METRICS.items() if name == chosen.metric
-    )
+    metric_entry = any_scope(chosen.metric)
     rows = [row for row in summary.rows if chosen.metric in row.metrics]
     means = [row.metrics[chosen.metric].mean for row in rows]
     unit = scales.unit_of(

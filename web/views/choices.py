@@ -16,7 +16,7 @@ from results.experiment.summary import DEFAULT_METRIC
 from results.layout import arrangement
 from results.layout.line_styles import FLOW
 from results.matrix.axes import Axis, named, varying
-from results.metrics import METRICS
+from results.metrics import METRICS, is_extracted
 from results.records.model import WHOLE
 from results.statistics.drift import PARTS
 from results.store.store import Store
@@ -140,7 +140,10 @@ def _x(args: Arguments, axes: Sequence[Axis]) -> Axis | None:
 
 
 def metrics_of(store: Store, experiment: Experiment) -> list[str]:
-    """Return the metrics that the newest runs have values of, in the registry's order."""
+    """Return the metrics that the newest runs have values of, in the registry's order.
+
+    Those of programs' output come last.
+    """
     there: set[str] = set()
     ended = [row for row in reversed(experiment.rows) if row.status == "ok"]
     for run in store.metric_rows(ended[:3]):
@@ -149,7 +152,8 @@ def metrics_of(store: Store, experiment: Experiment) -> list[str]:
             for (window, _flow, _link, name), index in run.layout.places.items()
             if window == WHOLE and not math.isnan(run.values[index])
         }
-    return [name for name in dict.fromkeys(name for name, _scope in METRICS) if name in there]
+    registered = [name for name in dict.fromkeys(name for name, _scope in METRICS) if name in there]
+    return [*registered, *sorted(filter(is_extracted, there))]
 
 
 def table_command(label: str, choices: Choices, db: Path) -> str:

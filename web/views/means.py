@@ -12,7 +12,7 @@ from results.comparison.variants import (
 )
 from results.experiment import coverage, left_out
 from results.experiment.model import Comparison
-from results.metrics import METRICS
+from results.metrics import find
 from web.charts import scales
 from web.charts.scales import Unit
 from web.html import formats
@@ -86,7 +86,8 @@ def table(comparison: VariantComparison) -> MeansTable:
 
 
 def _line(line: ComparedMetric) -> ComparedRow:
-    metric = METRICS[line.metric, line.scope]
+    metric = find(line.metric, line.scope)
+    assert metric is not None, "the comparison is of metrics"
     known = [mean.mean for mean in line.means if mean is not None and mean.mean is not None]
     unit = scales.unit_of(metric.format, metric.unit, known)
     return ComparedRow(

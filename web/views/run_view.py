@@ -11,7 +11,7 @@ from typing import get_args
 from results.experiment import overview
 from results.experiment.experiments import Experiment
 from results.matrix.axes import Axis, conditions
-from results.metrics import Metric, channel, columns_of, of_scope
+from results.metrics import Metric, channel, columns_of, of_scope, of_values
 from results.metrics.base import Scope, Table
 from results.records.model import State, Status, Values, Variant
 from results.runs.model import LinkResult, ListedRun, RunResult
@@ -149,7 +149,7 @@ def all_columns(scope: Scope, subjects: Sequence[Values]) -> list[MetricColumn]:
     """Return a column for every metric of the scope that one of the subjects has a value of."""
     return [
         _column(metric, metric.title)
-        for metric in of_scope(scope)
+        for metric in of_values(scope, subjects)
         if any(subject.get(metric.name) is not None for subject in subjects)
     ]
 

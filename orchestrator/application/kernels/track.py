@@ -23,7 +23,7 @@ from results.contract.base import SCHEMA
 from results.experiment.observations import ValueSelection
 from results.experiment.summary import summarise
 from results.matrix.axes import shown
-from results.metrics import METRICS
+from results.metrics import METRICS, any_scope, find
 from results.store.store import Store
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Track:
     @property
     def unit(self) -> str:
         """The unit of the metric."""
-        return METRICS[self.metric, "run" if self.flow is None else "flow"].unit
+        return any_scope(self.metric).unit
 
     def document(self) -> dict[str, Any]:
         """Return the JSON contract of ``track``."""
@@ -166,7 +166,7 @@ def _require_metric(request: TrackRequest) -> None:
     if request.flow is not None and request.flow not in flows:
         raise UsageError(f"track: there is no flow entry {request.flow}; defined: {listed(flows)}")
     scope: Scope = "run" if request.flow is None else "flow"
-    if (request.metric, scope) not in METRICS:
+    if find(request.metric, scope) is None:
         known = [name for name, of in METRICS if of == scope]
         near = suggest(request.metric, known)
         raise UsageError(

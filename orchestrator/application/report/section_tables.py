@@ -9,7 +9,7 @@ from typing import Any
 from results.experiment.model import Summary, SummaryRow
 from results.figures import _labels
 from results.matrix.axes import Axis, axes, differing, key, shown
-from results.metrics import METRICS
+from results.metrics import any_scope
 from results.records.model import Variant
 from results.report import Table
 from results.wording import quantities, summary_tables
@@ -197,6 +197,6 @@ def flows(rows: Sequence[Any], entries: Sequence[str]) -> Iterator[Table]:
 def metric_definitions(metrics: Sequence[str]) -> Iterator[str]:
     """Yield what each metric is, in the words of its definition's first sentence."""
     for name in metrics:
-        entry = next(metric for (known, _scope), metric in METRICS.items() if known == name)
+        entry = any_scope(name)
         first = " ".join(entry.definition.split("\n\n")[0].split())
         yield f"{title(name)} ({name}, {quantities.unit(entry.unit) or 'no unit'}): {first}"

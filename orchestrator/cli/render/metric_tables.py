@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.cli.render import terminal
-from results.metrics import columns_of, of_scope
+from results.metrics import columns_of, of_scope, of_values
 from results.wording import quantities
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def further(scope: Scope, subjects: Mapping[str, Values], shown: Sequence[Table]
     first subjects are shown when there are many.
     """
     seen = {one.name for table in shown for _, one in columns_of(table, in_text=True)}
-    metrics = [one for one in of_scope(scope) if one.name not in seen]
+    metrics = [one for one in of_values(scope, subjects.values()) if one.name not in seen]
     chosen = list(subjects)[:_MOST_SUBJECTS]
     for first in range(0, len(chosen), _SUBJECTS_PER_TABLE):
         names = chosen[first : first + _SUBJECTS_PER_TABLE]

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         RunResult,
         TraceResult,
     )
-    from results.runs.programs import ProgramEnd
+    from results.runs.programs import FlowNumber, ProgramEnd
     from results.store.parts.notes import Remarks
 
 _UNITS = {"_bps": "bit/s", "_s": "s", "_packets": "packets", "_segments": "segments",
@@ -138,6 +138,9 @@ def print_run(
     if run.programs:
         out.print()
         out.print(_programs(run.programs))
+    if run.extracted:
+        out.print()
+        out.print(_numbers(run.extracted))
     if run.windows:
         out.print()
         out.print(_windows(run))
@@ -282,6 +285,16 @@ def _programs(programs: Sequence[ProgramEnd]) -> Any:
     ]  # fmt: skip
     headings = ["flow", "program", "from s", "to s", "ended by", "stdout bytes", "stderr bytes"]
     return terminal.table(headings, rows, right=(2, 3, 5, 6))
+
+
+def _numbers(extracted: Sequence[FlowNumber]) -> Any:
+    """Return a table of the numbers of programs' output."""
+    rows = [
+        [one.flow, one.number.metric, quantities.quantity(one.number.value, one.metric.unit),
+         quantities.unit(one.metric.unit), one.found]
+        for one in extracted
+    ]  # fmt: skip
+    return terminal.table(["flow", "number of its output", "value", "unit", "found"], rows, (2,))
 
 
 def print_programs(programs: Sequence[ProgramEnd]) -> None:

@@ -13,9 +13,11 @@ from pydantic import Field, ValidationInfo, WithJsonSchema, field_validator, mod
 from orchestrator.files.scenario_files import NamedFolder, ScenarioFiles, hash_of
 from orchestrator.kinds.fields import Duration, Strict, ValidationContext, located
 from orchestrator.kinds.traffic import Demand, TrafficSpec
+from orchestrator.kinds.traffic._extraction import Extraction
 from orchestrator.protocol.engine_parameters import ProgramTraffic
 from orchestrator.protocol.programs import PROGRAM, SEARCH_PATH
 from orchestrator.protocol.units import nanoseconds
+from orchestrator.recording.extracted import MOST_NUMBERS, metric_name, require_name
 from orchestrator.units import shown
 
 MOST_WORDS, MOST_WORD_BYTES = 200, 4096
@@ -79,6 +81,11 @@ class Program(TrafficSpec):
         description="time after the flow's start at which the programs are ended; the flow's "
         "`stop` when not given",
     )
+    extract: dict[str, Extraction] | None = Field(
+        default=None,
+        description="numbers that are taken from what the client prints, by their names. Each is a "
+        "metric of the flow: `program_`, the name and its unit",
+    )
 
     @field_validator("server", "client")
     @classmethod
@@ -120,6 +127,21 @@ class Program(TrafficSpec):
             raise ValueError(f"the files in `{files}` have the SHA-256 {has}, not {shown(sha256)}")
         return has
 
+    @field_validator("extract")
+    @classmethod
+    def _names(cls, extract: dict[str, Extraction] | None) -> dict[str, Extraction] | None:
+        if extract is not None and len(extract) > MOST_NUMBERS:
+            raise ValueError(f"{len(extract)} numbers; a flow has {MOST_NUMBERS} at most")
+        problems: list[tuple[tuple[str, ...], str]] = []
+        for name in extract or ():
+            try:
+                require_name(name)
+            except ValueError as error:
+                problems.append(((name,), f"{shown(name)} {error}"))
+        if problems:
+            raise located(problems)
+        return extract
+
     @model_validator(mode="after")
     def _programs_exist(self, info: ValidationInfo) -> Program:
         folder = None if self.files is None else _folder(self.files, info)
@@ -133,6 +155,10 @@ class Program(TrafficSpec):
             raise located(problems)
         return self
 
+    def extracted_metrics(self) -> list[str]:
+        """Return the metrics that are numbers of the client's output."""
+        return [metric_name(name, each.printed_unit) for name, each in (self.extract or {}).items()]
+
     def demand(self) -> Demand:
         """Return both commands and what they may use."""
         parameters: ProgramTraffic = {
@@ -145,6 +171,8 @@ class Program(TrafficSpec):
             else {"port": self.ready.port, "transport": self.ready.transport},
             "timeout_ns": None if self.timeout is None else nanoseconds(self.timeout),
         }
+        if self.extract:
+            parameters["extract"] = {name: each.document() for name, each in self.extract.items()}
         return Demand(
             PROGRAM,
             parameters=parameters,

@@ -42,11 +42,18 @@ def hint_without_progress(flows: Sequence[PlannedFlow]) -> str:
     names = [flow.name for flow in flows if flow.engine == PROGRAM]
     if not names:
         return ""
+    has_patterns = any("extract" in flow.traffic_parameters for flow in flows)
     return (
         "computing takes no simulated time in a guest, and a reading of the clock very little, "
         "so a program that does not wait hangs it. Let the programs of "
         f"{listed(names)} sleep or wait for their sockets, or use --backend local"
+        f"{_OF_PATTERNS if has_patterns else ''}"
     )
+
+
+_OF_PATTERNS = (
+    ". A pattern of `extract` may backtrack for ever, too: nest no `+` or `*` in another one"
+)
 
 
 def sysctls(flows: Sequence[PlannedFlow]) -> dict[str, dict[str, str | int]]:

@@ -19,6 +19,8 @@ from orchestrator.protocol.probe_specification import (
 from orchestrator.protocol.reports.counter_facts import Counters as Counters
 from orchestrator.protocol.reports.machine_facts import Host as Host
 from orchestrator.protocol.reports.packet_facts import Packets as Packets
+from orchestrator.protocol.reports.program_facts import Extracted as Extracted
+from orchestrator.protocol.reports.program_facts import ExtractedValue as ExtractedValue
 from orchestrator.protocol.reports.program_facts import Program as Program
 
 if TYPE_CHECKING:
@@ -412,6 +414,7 @@ FACTS: Mapping[str, Any] = {
     "outcome": Outcome,
     "engine": Engine,
     "program": Program,
+    "extracted": Extracted,
     "clock": Clock,
     "host": Host,
     "flow_error": FlowError,

@@ -23,3 +23,23 @@ class Program(TypedDict):
     """Begin and end of what it printed."""
     printed_bytes: list[int]
     """Of standard output and of standard error."""
+
+
+class ExtractedValue(TypedDict):
+    """A number that was taken from a client's output."""
+
+    value: float | None
+    """In the unit in which it was printed; None where no match was a number."""
+    matches: int
+    """How often the pattern matched."""
+    numbers: int
+    """How many of these matches were a number."""
+
+
+class Extracted(TypedDict):
+    """The numbers that a flow asks for of its client's output; of a client that was started."""
+
+    fact: str
+    flow: str
+    values: dict[str, ExtractedValue]
+    """By the names that the flow gives them."""

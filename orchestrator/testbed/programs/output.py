@@ -8,15 +8,23 @@ _HALF = KEPT_OUTPUT_BYTES // 2
 
 
 class Output:
-    """What a program prints on one stream."""
+    """What a program prints on one stream.
 
-    def __init__(self) -> None:
+    Args:
+        whole: keep all of it in ``parts``.
+    """
+
+    def __init__(self, whole: bool = False) -> None:
         self.size_bytes = 0
+        self.parts: list[bytes] = []
+        self._whole = whole
         self._begin, self._end = b"", b""
 
     def take(self, data: bytes) -> None:
         """Take what the program has printed next."""
         self.size_bytes += len(data)
+        if self._whole:
+            self.parts.append(data)
         room = _HALF - len(self._begin)
         self._begin += data[:room]
         self._end = (self._end + data[room:])[-_HALF:]

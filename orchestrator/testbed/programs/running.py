@@ -15,6 +15,8 @@ from orchestrator.testbed.programs.output import Output
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
+    from collections.abc import Collection
+
     from orchestrator.testbed.bed import Host
     from orchestrator.testbed.programs.launcher import LaunchRequest
 
@@ -35,12 +37,20 @@ class RunningProgram:
         polls: whether it may wait for another program without a pause; see
             ``system.rank_program``.
         now_ns: the time since the start of traffic.
+        kept: streams whose whole output is kept, "stdout" or "stderr".
 
     ``exit_fd`` becomes readable when the program has ended, and each of ``streams`` when it has
     printed.
     """
 
-    def __init__(self, host: Host, request: LaunchRequest, polls: bool, now_ns: int) -> None:
+    def __init__(
+        self,
+        host: Host,
+        request: LaunchRequest,
+        polls: bool,
+        now_ns: int,
+        kept: Collection[str] = (),
+    ) -> None:
         self._begun_ns = now_ns
         self._ended_ns: int | None = None
         self._ended_by: str | None = None
@@ -60,7 +70,7 @@ class RunningProgram:
         )
         os.close(request["status"])
         self.exit_fd = os.pidfd_open(self._process.pid)
-        self._outputs = (Output(), Output())
+        self._outputs = (Output("stdout" in kept), Output("stderr" in kept))
         self._files = [
             file for file in (self._process.stdout, self._process.stderr) if file is not None
         ]
@@ -116,6 +126,11 @@ class RunningProgram:
                     pass
         for file in self._files:
             file.close()
+
+    def printed(self) -> dict[str, bytes]:
+        """Return what it has printed on the streams that are kept."""
+        stdout, stderr = (b"".join(output.parts) for output in self._outputs)
+        return {"stdout": stdout, "stderr": stderr}
 
     def report(self) -> dict[str, object]:
         """Return the values of the fact "program" that are of this program."""

@@ -19,9 +19,10 @@ from orchestrator.testbed.traffic.outcomes import Outcomes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import TypeAlias
 
+    from orchestrator.protocol.reports.program_facts import ExtractedValue
     from orchestrator.protocol.specification import FlowSpec
     from orchestrator.testbed.bed import Bed, Engine
     from orchestrator.testbed.sampling.records import Records
@@ -79,6 +80,10 @@ class Services:
     def program(self, **report: object) -> None:
         """Record how a user's program ended; see protocol.facts.Program."""
         self._fact("program", **report)
+
+    def extracted(self, values: Mapping[str, ExtractedValue]) -> None:
+        """Record the numbers that were taken from a client's output, by their names."""
+        self._fact("extracted", values=values)
 
     def _fact(self, name: str, **values: object) -> None:
         """Record a fact about the flow; after traffic it is no longer part of the run."""

@@ -30,6 +30,7 @@ from orchestrator.protocol.programs import (
 )
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.kernel.sysctl import read_sysctl
+from orchestrator.testbed.programs.extraction import extracted
 from orchestrator.testbed.programs.launcher import FILES, SCRATCH
 from orchestrator.testbed.programs.running import RunningProgram
 from orchestrator.testbed.traffic import FlowEngine
@@ -58,6 +59,7 @@ class ProgramFlow(FlowEngine):
     def __init__(self, bed: Bed, spec: FlowSpec, services: Services) -> None:
         super().__init__(spec, services)
         self._parameters: ProgramParameters = spec["parameters"]
+        self._extract = self._parameters.get("extract", {})
         self._bed = bed
         # No lab host runs programs.
         self._spec: TestbedSpec = bed.spec  # type: ignore[assignment]
@@ -89,6 +91,8 @@ class ProgramFlow(FlowEngine):
         self.stop()
         for role, program in self._programs.items():
             self.services.program(role=role, **program.report())
+        if CLIENT in self._programs and self._extract:
+            self.services.extracted(extracted(self._programs[CLIENT].printed(), self._extract))
 
     def _run(self) -> None:
         try:
@@ -141,8 +145,9 @@ class ProgramFlow(FlowEngine):
             "rank": None,
         }
         # Of two programs that wait for each other without a pause, the server runs first.
+        kept = {one["stream"] for one in self._extract.values()} if role == CLIENT else ()
         program = RunningProgram(
-            self._bed.host(self._hosts[role]), request, role == CLIENT, self._now_ns()
+            self._bed.host(self._hosts[role]), request, role == CLIENT, self._now_ns(), kept
         )
         self._programs[role] = program
         return program

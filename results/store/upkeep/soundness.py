@@ -23,7 +23,7 @@ from orchestrator.recording import ranges
 from orchestrator.recording.model import STATISTIC_SLOTS
 from orchestrator.recording.verdicts import verdict_of
 from orchestrator.repetitions import MAX_RUNS
-from results.metrics import METRICS
+from results.metrics import find
 from results.metrics.base import Scope
 from results.records import typed
 from results.records.model import WHOLE
@@ -364,7 +364,7 @@ def _require_metrics(run: StoredRun) -> None:
         scope: Scope = (
             "run" if flow is None and link is None else "flow" if link is None else "link"
         )
-        registered = METRICS.get((name, scope))
+        registered = find(name, scope)
         if value is not None and registered is not None and not registered.can_be(value):
             raise _Unsound(
                 f"metrics: {name} is {value!r:.50}, which it cannot be; {registered.range} is valid"

@@ -19,6 +19,7 @@ from orchestrator.decode.digest import (
     digest,
 )
 from orchestrator.protocol.sampling_schedule import DIGEST_NS, MANY_NS
+from orchestrator.recording.extracted import ExtractedNumber
 from orchestrator.recording.model import (
     DATAGRAM_DTYPE,
     QUEUE_DTYPE,
@@ -183,3 +184,20 @@ def test_the_digest_of_version_2_is_pinned() -> None:
     assert digest(observed()) == (
         "9eb94a1dda99c74313103e68b13c1e33402203de726cac225026ebe2cda8a0ae"
     )
+
+
+def test_a_digest_covers_numbers_of_programs_output_where_there_are_any() -> None:
+    plain = digest(observed())
+    numbers = [ExtractedNumber("program_a_s", 0.1, 1, 1), ExtractedNumber("program_b", None, 0, 0)]
+    assert digest(replace(observed(), extracted={})) == plain
+    with_numbers = digest(replace(observed(), extracted={1: numbers}))
+    assert digest(replace(observed(), extracted={1: numbers[::-1]})) == with_numbers
+    others = [
+        {2: numbers},
+        {1: numbers[:1]},
+        {1: []},
+        {1: [replace(numbers[0], value=np.nextafter(0.1, 1)), numbers[1]]},
+        {1: [replace(numbers[0], matches=2), numbers[1]]},
+    ]
+    found = {digest(replace(observed(), extracted=other)) for other in others}
+    assert len({plain, with_numbers, *found}) == len(others) + 2

@@ -97,6 +97,71 @@ def test_a_program_of_the_files_is_found_there_and_its_files_are_the_runs(tmp_pa
     assert (folder / "serve.py").stat().st_mode & 0o111
 
 
+EXTRACT = "name: p, group: a"
+
+
+@pytest.mark.parametrize(
+    ("extract", "words"),
+    [
+        ("A: '(?P<s>1)'", "`A` is no name of a number: use lower-case letters"),
+        ("time_s: '(?P<s>1)'", "`time_s` ends in `s`, which says a unit: leave it out"),
+        ("x: '(1'", "`(1` is no regular expression: missing ), unterminated subpattern"),
+        ("x: '1'", "`1` has no group: put parentheses around the number"),
+        ("x: '(?P<s>1)(2)'", "has 2 groups"),
+        ("x: '(1)'", "the number has no unit: give `unit`, or name the group by it"),
+        ("x: '(?P<sec>1)'", "the group's name is no unit: unknown unit `sec`"),
+        ("x: {pattern: '(1)', unit: mbps}", "unknown unit `mbps`"),
+        ("x: {pattern: '(?P<s>1)', unit: ms}", "the group's name is the unit `s` already"),
+        ("x: {pattern: '(1)', unit: s, take: count}", "a count of matches has no unit"),
+        ("x: {pattern: '(1)', unit: s, take: median}", "valid: first, last, mean"),
+        ("x: {pattern: '(1)', unit: s, stream: log}", "valid: stdout, stderr"),
+        ("x: {unit: s}", "pattern"),
+        ("x: ''", "at least 1 character"),
+        (f"x: '(?P<s>{'1' * 300})'", "at most 300 characters"),
+        ("x: '(?P<s>[[0-9])'", "in a set need a backslash"),
+        ("x: '(?P<s>a{99999999999})'", "is no regular expression that can be tried"),
+        (", ".join(f"x{n}: '(?P<s>1)'" for n in range(33)), "33 numbers; a flow has 32 at most"),
+    ],
+)
+def test_what_cannot_be_extracted_is_refused_with_its_place(
+    tmp_path: Path, extract: str, words: str
+) -> None:
+    text = faults(tmp_path, program(f"extract: {{{extract}}}", EXTRACT))
+    assert words in text
+    assert "programs.yaml:11:" in text
+
+
+def test_an_expectation_is_of_a_number_that_some_flow_has(tmp_path: Path) -> None:
+    flow = program("extract: {x: '(?P<s>1)'}", EXTRACT)
+    expect = "expect:\n  - {{metric: program_{}, flow: p, below: 2s}}\n"
+    loaded(tmp_path, flow, expect.format("x_s"))
+    text = faults(tmp_path, flow, expect.format("xx_s"))
+    assert "no flow's `extract` gives the metric `program_xx_s` (did you mean" in text
+    assert "programs.yaml:13:14" in text
+
+
+def test_both_forms_of_a_number_are_the_same_and_no_number_changes_nothing(tmp_path: Path) -> None:
+    forms = ("x: 'took (?P<ms>[0-9]+)'", "x: {pattern: 'took (?P<ms>[0-9]+)', stream: stdout}")
+    short, long = (
+        loaded(tmp_path, program(f"extract: {{{form}}}", EXTRACT)).flows[0] for form in forms
+    )
+    assert (
+        short.traffic_parameters["extract"]
+        == long.traffic_parameters["extract"]
+        == {
+            "x": {
+                "pattern": "took (?P<ms>[0-9]+)",
+                "unit": "ms",
+                "stream": "stdout",
+                "take": "last",
+            }
+        }
+    )
+    without = loaded(tmp_path, program("env: {}", EXTRACT))
+    assert "extract" not in without.flows[0].traffic_parameters
+    assert "extract" not in without.resolved["flows"][0]["traffic"]
+
+
 def test_hosts_of_programs_have_their_control_and_ports_that_no_flow_listens_at(
     tmp_path: Path,
 ) -> None:
