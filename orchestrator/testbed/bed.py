@@ -189,6 +189,10 @@ class Machine(LoadWatch, Protocol):
     def echoes(self) -> int:
         """How many round trips are measured for a base RTT, the shortest of which counts."""
 
+    @property
+    def time_stands_still(self) -> bool:
+        """Whether no packet moves while this process reads counters."""
+
     def begin(self, spec: TestbedSpec) -> None:
         """Prepare the whole machine, before anything is built."""
 

@@ -43,6 +43,7 @@ class _WholeNetwork:
         self._spec, self._records, self._machine = spec, records, machine
         self._bed: build.Bed
         self._host_states: host_state.HostStates
+        self._packets: packet_counters.PacketCounters
         self.load: LoadWatch = machine
 
     def build(self) -> build.Bed:
@@ -54,6 +55,7 @@ class _WholeNetwork:
         self._bed = build.Bed(self._spec, self._records)
         self._bed.build()
         self._host_states = host_state.HostStates(self._bed)
+        self._packets = packet_counters.PacketCounters(self._bed, self._machine.time_stands_still)
         return self._bed
 
     def versions(self) -> Mapping[str, object]:
@@ -134,7 +136,7 @@ class _WholeNetwork:
                 self._records.fact("round_trip_end", **echo, measured_ns=measured_ns, quiet=quiet)
 
     def _count_packets(self, when: str) -> None:
-        self._records.fact("packets", at=when, **packet_counters.read(self._bed))
+        self._records.fact("packets", at=when, **self._packets.read())
 
     def _probe(self) -> None:
         bed, records, planned = self._bed, self._records, self._spec["probes"]

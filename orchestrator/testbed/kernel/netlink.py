@@ -1,7 +1,8 @@
 """Netlink messages in and out of this process: no `ip`, `tc` or `ss` is ever executed.
 
 A forked tool costs milliseconds in the guest where a system call costs microseconds, so
-requests are gathered and sent together, and every one is acknowledged.
+requests are gathered and sent together. The kernel handles them in their order, answers each one
+that it refuses, and acknowledges the last one.
 Source: include/uapi/linux/netlink.h.
 """
 
@@ -81,11 +82,16 @@ def attribute_spans(data: bytes, offset: int, end: int) -> dict[int, tuple[int, 
 
 
 class Netlink:
-    """One netlink socket in the network namespace of the thread that opens it."""
+    """One netlink socket in the network namespace of the thread that opens it.
 
-    def __init__(self, protocol: int = NETLINK_ROUTE) -> None:
+    Args:
+        protocol: NETLINK_*.
+        buffer: where answers are received; sockets of one thread may share one. None makes one.
+    """
+
+    def __init__(self, protocol: int = NETLINK_ROUTE, buffer: memoryview | None = None) -> None:
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, protocol)
-        # Beyond net.core.rmem_max: a batch's acknowledgements come in before any is read.
+        # Beyond net.core.rmem_max: what a batch is answered with comes in before any is read.
         self._socket.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 1 << 23)
         self._socket.setsockopt(SOL_NETLINK, NETLINK_EXT_ACK, 1)
         self._socket.setsockopt(SOL_NETLINK, NETLINK_CAP_ACK, 1)
@@ -93,7 +99,7 @@ class Netlink:
         self._sequence = 0
         self._queued: list[tuple[int, int, bytes, str]] = []
         # One buffer for good: recv() would map, fault in and unmap a new one for every message.
-        self._buffer = memoryview(bytearray(_RECEIVE_BYTES))
+        self._buffer = receive_buffer() if buffer is None else buffer
 
     def close(self) -> None:
         """Close the socket."""
@@ -113,38 +119,37 @@ class Netlink:
 
     def queue(self, kind: int, flags: int, body: bytes, what: str) -> None:
         """Gather a request; ``what`` names it in the error should the kernel refuse it."""
-        self._queued.append((kind, flags | NLM_F_REQUEST | NLM_F_ACK, body, what))
+        self._queued.append((kind, flags | NLM_F_REQUEST, body, what))
 
     def flush(self) -> None:
         """Send what was gathered, in order.
 
         Raises:
-            NetlinkError: the first refusal, after all acknowledgements have come in.
+            NetlinkError: the first refusal of a batch, when the kernel has handled all of it.
         """
         queued, self._queued = self._queued, []
         batch, names = [], {}
         size = 0
-        for kind, flags, body, what in queued:
+        for number, (kind, flags, body, what) in enumerate(queued, start=1):
             self._sequence += 1
             names[self._sequence] = what
-            batch.append(_HEADER.pack(16 + len(body), kind, flags, self._sequence, 0) + body)
-            size += len(batch[-1])
-            if size > _BATCH_BYTES:
+            size += HEADER_BYTES + len(body)
+            is_last = size > _BATCH_BYTES or number == len(queued)
+            batch.append(message(kind, flags | (NLM_F_ACK if is_last else 0), body, self._sequence))
+            if is_last:
                 self._exchange(batch, names)
                 batch, names, size = [], {}, 0
-        if batch:
-            self._exchange(batch, names)
 
     def _exchange(self, batch: list[bytes], names: dict[int, str]) -> None:
+        """Send a batch, and receive what it is answered with until the last request is."""
         self._socket.send(b"".join(batch))
-        refusal = None
-        waiting = set(names)
-        while waiting:
+        refusal, last, answered = None, self._sequence, 0
+        while answered != last:
             data = self._receive()
             for kind, flags, sequence, start, end in messages(data):
-                if kind != NLMSG_ERROR or sequence not in waiting:
+                if kind != NLMSG_ERROR or sequence not in names:
                     continue
-                waiting.discard(sequence)
+                answered = sequence
                 code = -struct.unpack_from("=i", data, start)[0]
                 if code and refusal is None:
                     reason = _extended_reason(data, flags, start, end)
@@ -204,6 +209,11 @@ class Netlink:
                     code = -struct.unpack_from("=i", data, start)[0]
                     raise NetlinkError(code, f"dump {kind}: {os.strerror(code)}")
                 yield answer, data, start, end
+
+
+def receive_buffer() -> memoryview:
+    """Return a buffer for the largest datagram of the kernel's."""
+    return memoryview(bytearray(_RECEIVE_BYTES))
 
 
 def message(kind: int, flags: int, body: bytes, sequence: int = 0) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import functools
 import os
 import signal
 import struct
@@ -240,6 +241,8 @@ def disable_ipv6() -> None:
 
     For devices that come to it later, too.
     """
+    if not _has_ipv6():
+        return
     for which in ("all", "default"):
         with contextlib.suppress(FileNotFoundError):
             descriptor = os.open(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6", os.O_WRONLY)
@@ -247,6 +250,12 @@ def disable_ipv6() -> None:
                 os.write(descriptor, b"1")
             finally:
                 os.close(descriptor)
+
+
+@functools.cache
+def _has_ipv6() -> bool:
+    """Tell whether the kernel has IPv6; it is not unloaded, and nothing here loads it."""
+    return os.path.exists("/proc/sys/net/ipv6")
 
 
 def current_network_namespace() -> int:

@@ -36,7 +36,11 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 
 
 class Bed:
-    """The built network: Mininet's objects, the namespace of the wires and its netlink socket."""
+    """The built network: Mininet's objects, the namespace of the wires, and sockets.
+
+    ``wires`` and ``wires_tool`` are in the namespace of the wires, ``route`` and ``tool`` in that
+    of the switches. They are for the thread that builds the network and reads it back.
+    """
 
     def __init__(self, spec: TestbedSpec, records: FactWriter) -> None:
         self.spec = spec
@@ -44,7 +48,10 @@ class Bed:
         self.home_fd = system.current_network_namespace()
         self.wires_fd = system.new_network_namespace()
         self.wires = netlink.Netlink()
+        self.wires_tool = Ethtool()
         system.enter(self.home_fd)
+        self.route = netlink.Netlink()
+        self.tool = Ethtool()
         Mininet.inited = True  # its init() runs sysctl commands, which are not needed here
         self.net = Mininet(build=False, controller=None, host=NamespaceHost, switch=BedSwitch)
         self.links: dict[str, WireLink] = {}
@@ -136,7 +143,9 @@ class Bed:
             NetlinkError: the kernel refused something.
         """
         for host in self.spec["hosts"]:
-            node = self.net.addHost(host["name"], ip=host["address"], mac=host["mac"])
+            node = self.net.addHost(
+                host["name"], ip=host["address"], mac=host["mac"], home_fd=self.home_fd
+            )
             self.nodes[host["name"]] = node
         for number, switch in enumerate(self.spec["switches"], start=1):
             node = self.net.addSwitch(switch["device"], dpid=f"{number:x}")
@@ -157,13 +166,12 @@ class Bed:
 
     def _make_devices(self) -> None:
         """Create the veth pairs, each device in its namespace, in one batch."""
-        route = netlink.Netlink()
         for link in self.links.values():
             for end, interface in (("a", link.intf1), ("b", link.intf2)):
                 node = interface.node
                 host = isinstance(node, NamespaceHost)
                 rtnl.add_veth(
-                    route,
+                    self.route,
                     self._wire_end(link, end),
                     rtnl.DeviceEnd(
                         interface.name,
@@ -172,8 +180,7 @@ class Bed:
                         node.params["mac"] if host else None,
                     ),
                 )
-        route.flush()
-        route.close()
+        self.route.flush()
 
     def _await_wires(self) -> None:
         """Let the devices of the wires send, which came up before the other ends of their cables.
@@ -181,14 +188,11 @@ class Bed:
         Raises:
             BuildError: one has no carrier.
         """
-        with system.inside(self.wires_fd, self.home_fd):
-            tool = Ethtool()
-            for link in self.links.values():
-                for end in LINK_ENDS:
-                    name, _index = link.device(end)
-                    if not tool.has_link(name):
-                        raise BuildError(f"link {link.spec['name']}: {name} has no carrier")
-            tool.close()
+        for link in self.links.values():
+            for end in LINK_ENDS:
+                name, _index = link.device(end)
+                if not self.wires_tool.has_link(name):
+                    raise BuildError(f"link {link.spec['name']}: {name} has no carrier")
 
     def _wire_end(self, link: WireLink, end: str) -> rtnl.DeviceEnd:
         name, index = link.device(end)
@@ -208,38 +212,31 @@ class Bed:
                 name, index = link.device(end)
                 rtnl.set_up(self.wires, index, name, link.spec["mtu_bytes"])
         self.wires.flush()
-        with system.inside(self.wires_fd, self.home_fd):
-            tool = Ethtool()
-            for link in self.links.values():
-                for end in LINK_ENDS:
-                    tool.set_offloads(link.device(end)[0])
-            tool.close()
+        for link in self.links.values():
+            for end in LINK_ENDS:
+                self.wires_tool.set_offloads(link.device(end)[0])
 
     def _configure_hosts(self) -> None:
         known = {host["name"]: host for host in self.spec["hosts"]}
         corrupted = corrupts(self.spec)
         for host in self.spec["hosts"]:
-            with self.enter(host["name"]):
-                route = netlink.Netlink()
-                rtnl.set_up(route, 1, "lo")
-                link = self.host(host["name"]).defaultIntf().link
-                rtnl.set_up(route, HOST_INDEX, host["name"], link.spec["mtu_bytes"])
-                rtnl.add_address(
-                    route, HOST_INDEX, host["address"], HOST_PREFIX_LENGTH, host["name"]
-                )
-                for peer in host["peers"]:
-                    address, mac = known[peer]["address"], known[peer]["mac"]
-                    rtnl.add_neighbour(route, HOST_INDEX, address, mac, host["name"])
-                route.flush()
-                self._set_route_metrics(route, host)
-                route.close()
-                tool, interface = Ethtool(), self.host(host["name"]).defaultIntf().name
-                tool.set_offloads(interface)
-                if corrupted:  # netem damages the first piece only: the headers
-                    tool.send_in_one_piece(interface)
-                tool.close()
-                for name, value in self.spec["sysctls"].items():
-                    write_sysctl(name, value)
+            node = self.host(host["name"])
+            route, interface = node.route, node.defaultIntf()
+            rtnl.set_up(route, 1, "lo")
+            rtnl.set_up(route, HOST_INDEX, host["name"], interface.link.spec["mtu_bytes"])
+            rtnl.add_address(route, HOST_INDEX, host["address"], HOST_PREFIX_LENGTH, host["name"])
+            for peer in host["peers"]:
+                address, mac = known[peer]["address"], known[peer]["mac"]
+                rtnl.add_neighbour(route, HOST_INDEX, address, mac, host["name"])
+            route.flush()
+            self._set_route_metrics(route, host)
+            node.tool.set_offloads(interface.name)
+            if corrupted:  # netem damages the first piece only: the headers
+                node.tool.send_in_one_piece(interface.name)
+            if self.spec["sysctls"]:
+                with self.enter(host["name"]):
+                    for name, value in self.spec["sysctls"].items():
+                        write_sysctl(name, value)
             for name, value in self.spec["namespaces"].get(host["name"], {}).items():
                 self.set_namespace(host["name"], name, value)
 
@@ -261,17 +258,13 @@ class Bed:
     def _configure_switches(self) -> None:
         if not self.spec["switches"]:
             return
-        tool = Ethtool()
-        route = netlink.Netlink()
-        present = rtnl.interfaces(route)
+        present = rtnl.interfaces(self.route)
         for switch in self.net.switches:
             for interface in switch.intfList():
-                tool.set_offloads(interface.name)
+                self.tool.set_offloads(interface.name)
                 mtu_bytes = interface.link.spec["mtu_bytes"]
-                rtnl.set_up(route, present[interface.name][0], interface.name, mtu_bytes)
-        route.flush()
-        route.close()
-        tool.close()
+                rtnl.set_up(self.route, present[interface.name][0], interface.name, mtu_bytes)
+        self.route.flush()
         self.openvswitch = ovs.start_bridges(self.net.switches, self._flow_tables())
         first_rules = self.spec.get("pair_rules", [])
         self._connect_to(rule["switch"] for rule in first_rules)

@@ -13,8 +13,21 @@ import socket
 import struct
 
 SIOCETHTOOL = 0x8946
-# name: (read command, write command)
-OFFLOADS = {"tso": (0x1E, 0x1F), "gso": (0x23, 0x24), "gro": (0x2B, 0x2C)}
+OFFLOADS = {
+    "tso": (
+        "tx-tcp-segmentation", "tx-tcp-ecn-segmentation", "tx-tcp-mangleid-segmentation",
+        "tx-tcp6-segmentation",
+    ),
+    "gso": ("tx-generic-segmentation",),
+    "gro": ("rx-gro",),
+}  # fmt: skip
+"""The kernel's features of each, as in ethtool_get_feature_mask() of net/ethtool/ioctl.c."""
+_GET_SET_INFO, _GET_STRINGS = 0x37, 0x1B
+_GET_FEATURES, _SET_FEATURES = 0x3A, 0x3B
+_FEATURE_NAMES, _NAME_BYTES = 4, 32  # ETH_SS_FEATURES, ETH_GSTRING_LEN
+_WORD_BITS = 32
+_FEATURES_BLOCK = struct.Struct("=4I")
+"""struct ethtool_get_features_block: available, requested, active, never changed."""
 _SCATTER_GATHER = 0x19
 _GET_LINK = 0x0A
 _GET_SETTINGS, _SETTINGS_BYTES = 0x01, 44  # struct ethtool_cmd
@@ -25,6 +38,9 @@ _UNKNOWN_MBITPS = 0xFFFFFFFF
 class Ethtool:
     """One control socket in the network namespace of the thread that opens it."""
 
+    _masks: dict[str, list[int]] | None = None
+    """{offload: its features as words of 32 bits}, which a kernel has for all interfaces."""
+
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
 
@@ -33,11 +49,40 @@ class Ethtool:
         self._socket.close()
 
     def _call(self, interface: str, command: int, value: int = 0) -> int:
-        data = ctypes.create_string_buffer(struct.pack("=II", command, value), 8)
-        request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(data))
-        fcntl.ioctl(self._socket, SIOCETHTOOL, request)
-        _command, result = struct.unpack("=II", data.raw)
+        _command, result = struct.unpack(
+            "=II", self._exchange(interface, struct.pack("=II", command, value))
+        )
         return int(result)
+
+    def _exchange(self, interface: str, request: bytes) -> bytes:
+        """Return what the kernel has made of a request's structure."""
+        data = ctypes.create_string_buffer(request, len(request))
+        words = struct.pack("16sP16x", interface.encode(), ctypes.addressof(data))
+        fcntl.ioctl(self._socket, SIOCETHTOOL, words)
+        return data.raw
+
+    def _feature_masks(self, interface: str) -> dict[str, list[int]]:
+        if Ethtool._masks is None:
+            names = self._feature_names(interface)
+            blank = [0] * -(-len(names) // _WORD_BITS)
+            masks = {offload: list(blank) for offload in OFFLOADS}
+            for offload, features in OFFLOADS.items():
+                for feature in features:
+                    word, bit = divmod(names.index(feature), _WORD_BITS)
+                    masks[offload][word] |= 1 << bit
+            Ethtool._masks = masks
+        return Ethtool._masks
+
+    def _feature_names(self, interface: str) -> list[str]:
+        """Return the kernel's names of all features, in the order of their bits."""
+        asked = struct.pack("=IIQI", _GET_SET_INFO, 0, 1 << _FEATURE_NAMES, 0)
+        (count,) = struct.unpack_from("=I", self._exchange(interface, asked), 16)
+        head = struct.pack("=III", _GET_STRINGS, _FEATURE_NAMES, count)
+        answer = self._exchange(interface, head + bytes(_NAME_BYTES * count))
+        return [
+            answer[place : place + _NAME_BYTES].partition(b"\0")[0].decode()
+            for place in range(len(head), len(answer), _NAME_BYTES)
+        ]
 
     def has_link(self, interface: str) -> bool:
         """Tell whether the interface has a carrier.
@@ -62,12 +107,18 @@ class Ethtool:
 
     def set_offload(self, interface: str, name: str, on: bool) -> None:
         """Switch one of OFFLOADS on or off."""
-        self._call(interface, OFFLOADS[name][1], int(on))
+        self._set_features(interface, self._feature_masks(interface)[name], on)
 
     def set_offloads(self, interface: str, on: bool = False) -> None:
         """Switch TSO, GSO and GRO of the interface off (or on)."""
-        for _read, write in OFFLOADS.values():
-            self._call(interface, write, int(on))
+        masks = self._feature_masks(interface).values()
+        self._set_features(interface, [a | b | c for a, b, c in zip(*masks, strict=True)], on)
+
+    def _set_features(self, interface: str, mask: list[int], on: bool) -> None:
+        """Set features as far as the interface has them: no device has all of an offload."""
+        head = struct.pack("=II", _SET_FEATURES, len(mask))
+        blocks = [struct.pack("=II", word, word if on else 0) for word in mask]  # valid, requested
+        self._exchange(interface, head + b"".join(blocks))
 
     def send_in_one_piece(self, interface: str) -> None:
         """Switch scatter-gather off, so that all bytes of a frame are in one buffer."""
@@ -75,4 +126,12 @@ class Ethtool:
 
     def offloads(self, interface: str) -> dict[str, bool]:
         """Return {"tso": bool, "gso": bool, "gro": bool} as the kernel has them."""
-        return {name: bool(self._call(interface, read)) for name, (read, _w) in OFFLOADS.items()}
+        masks = self._feature_masks(interface)
+        size = len(masks["tso"])
+        head = struct.pack("=II", _GET_FEATURES, size)
+        answer = self._exchange(interface, head + bytes(_FEATURES_BLOCK.size * size))
+        active = [on for _a, _r, on, _n in _FEATURES_BLOCK.iter_unpack(answer[len(head) :])]
+        return {
+            name: any(on & bits for on, bits in zip(active, mask, strict=True))
+            for name, mask in masks.items()
+        }

@@ -15,7 +15,7 @@ from orchestrator.protocol.numbering import (
     NETEM_HANDLE,
     QUEUE_HANDLE,
 )
-from orchestrator.testbed.kernel import netlink, system
+from orchestrator.testbed.kernel import system
 from orchestrator.testbed.network import readback, rtnl
 from orchestrator.testbed.network.queues import qdisc
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from collections.abc import Collection, Iterable, Mapping
 
     from orchestrator.protocol.specification import HostSpec, LinkSpec
+    from orchestrator.testbed.kernel.netlink import Netlink
     from orchestrator.testbed.network.build import Bed
 
     State = dict[str, str]
@@ -47,6 +48,7 @@ class HostStates:
         self._bed = bed
         with system.inside(bed.wires_fd, bed.home_fd):
             self._defaults = sysctls()
+        self._of_hosts = readback.HostSysctls(bed)
         self.sysctls: dict[str, dict[str, str]] = {}
         """{host: {sysctl: value}} as ``fact`` has read them last."""
 
@@ -57,17 +59,12 @@ class HostStates:
         switched = requested_of_switches(
             {i.name: i.link.spec["mtu_bytes"] for s in bed.net.switches for i in s.intfList()}
         )
-        route = netlink.Netlink()
-        present = of_namespace(route) if switched else {}
-        route.close()
+        present = of_namespace(bed.route) if switched else {}
         states["switches"] = switched, {name: present.get(name, "") for name in switched}
-        self.sysctls = readback.sysctls_of_hosts(bed)
+        self.sysctls = self._of_hosts.read()
         for host in bed.spec["hosts"]:
             name, requested = host["name"], self._requested_of_host(host, when)
-            with bed.enter(name):
-                route = netlink.Netlink()
-                state = {**of_namespace(route), **self.sysctls[name]}
-                route.close()
+            state = {**of_namespace(bed.host(name).route), **self.sysctls[name]}
             state.pop(_LISTED)
             states[name] = requested, state
         return fact_of(states)
@@ -103,7 +100,7 @@ def sysctls() -> State:
     return {name: readback.required_sysctl(name) for name in names}
 
 
-def of_namespace(route: netlink.Netlink) -> State:
+def of_namespace(route: Netlink) -> State:
     """Return the state of interfaces and routes in the socket's namespace."""
     names, state = {0: "no interface"}, {}
     qdiscs: dict[int, list[str]] = {}
@@ -148,7 +145,7 @@ def requested_of_switches(mtus_bytes: Mapping[str, int]) -> State:
     return state
 
 
-def of_shared_host(route: netlink.Netlink, interfaces: Collection[str]) -> State:
+def of_shared_host(route: Netlink, interfaces: Collection[str]) -> State:
     """Return the state of some interfaces of a machine, and the machine's sysctls that matter."""
     state = of_namespace(route)
     return {key: state[key] for key in state if key.rpartition(" ")[2] in interfaces} | sysctls()

@@ -15,7 +15,8 @@ from mininet.link import Intf, Link
 from mininet.node import Host, Node, OVSSwitch
 
 from orchestrator.protocol.numbering import wire_index
-from orchestrator.testbed.kernel import system
+from orchestrator.testbed.kernel import netlink, system
+from orchestrator.testbed.network.ethtool import Ethtool
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -44,13 +45,25 @@ class _LazyShell(Node):
 
 
 class NamespaceHost(_LazyShell, Host):
-    """A host: one network namespace, held by a descriptor."""
+    """A host: one network namespace, held by a descriptor, and sockets that stay open in it.
 
-    def __init__(self, name: str, **params: Any) -> None:
-        home = system.current_network_namespace()
+    A socket belongs to the namespace in which it was opened, from whatever namespace it is used.
+
+    Args:
+        name: Mininet's name of the host.
+        home_fd: the namespace of the calling thread, to which it returns.
+        params: further ones of Mininet.
+
+    ``route`` and ``tool`` are for one thread, that which builds the network and reads it back.
+    """
+
+    _answers = netlink.receive_buffer()
+
+    def __init__(self, name: str, *, home_fd: int, **params: Any) -> None:
         self.namespace_fd = system.new_network_namespace()
-        system.enter(home)
-        os.close(home)
+        self.route = netlink.Netlink(buffer=self._answers)
+        self.tool = Ethtool()
+        system.enter(home_fd)
         super().__init__(name, **params)
 
     def _popen(self, cmd: Sequence[str], **params: Any) -> Popen[Any]:

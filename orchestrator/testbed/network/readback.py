@@ -14,10 +14,9 @@ from orchestrator.protocol.numbering import (
     QUEUE_HANDLE,
 )
 from orchestrator.testbed.errors import BuildError
-from orchestrator.testbed.kernel import netlink, system
-from orchestrator.testbed.kernel.sysctl import read_sysctl
+from orchestrator.testbed.kernel import snmp, system
+from orchestrator.testbed.kernel.sysctl import OpenSysctls, read_sysctl
 from orchestrator.testbed.network import redirect, rtnl
-from orchestrator.testbed.network.ethtool import Ethtool
 from orchestrator.testbed.network.queues import qdisc
 from orchestrator.testbed.network.switch import ovs
 
@@ -36,6 +35,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from orchestrator.testbed.bed import Bed as AnyBed
     from orchestrator.testbed.bed import ShapedNetwork
     from orchestrator.testbed.network.build import Bed
+    from orchestrator.testbed.network.ethtool import Ethtool
 
     Value = int | str | None
     Settings = Mapping[str, Value]
@@ -72,6 +72,7 @@ SYSCTLS_THAT_MATTER = (
 )
 _SYSFS = "/run/sys"
 CHECKSUM_ERRORS = ("Ip:InHdrErrors", "Icmp:InCsumErrors", "Udp:InCsumErrors", "Tcp:InErrs")
+_CHECKED = {name.partition(":")[0] for name in CHECKSUM_ERRORS}
 GLOBAL_SYSCTLS = ("net.ipv4.tcp_mem", "net.core.netdev_max_backlog", "net.core.default_qdisc")
 
 
@@ -159,18 +160,14 @@ def interfaces(bed: Bed) -> dict[str, dict[str, Any]]:
     facts = {}
     wires = {link.device(end)[0] for link in bed.links.values() for end in "ab"}
     places = [
-        ("wires", bed.wires_fd, wires),
-        ("switches", bed.home_fd, _interface_names(bed.net.switches)),
-        *((host.name, host.namespace_fd, _interface_names([host])) for host in bed.net.hosts),
+        ("wires", bed.wires, bed.wires_tool, wires),
+        ("switches", bed.route, bed.tool, _interface_names(bed.net.switches)),
+        *((host.name, host.route, host.tool, _interface_names([host])) for host in bed.net.hosts),
     ]
-    for node, namespace_fd, names in places:
-        with system.inside(namespace_fd, bed.home_fd):
-            route, tool = netlink.Netlink(), Ethtool()
-            for name, (_index, counters) in rtnl.interfaces(route).items():
-                if name in names:
-                    facts[f"{node}/{name}"] = interface(tool, name, counters)
-            route.close()
-            tool.close()
+    for node, route, tool, names in places:
+        for name, (_index, counters) in rtnl.interfaces(route).items():
+            if name in names:
+                facts[f"{node}/{name}"] = interface(tool, name, counters)
     return facts
 
 
@@ -188,21 +185,12 @@ def checksum_errors(bed: Bed) -> dict[str, int]:
     """Return how many packets each host received with a wrong checksum of IP, ICMP, UDP or TCP."""
     errors = {}
     for host in bed.net.hosts:
-        with system.inside(host.namespace_fd, bed.home_fd):
-            counters = protocol_counters("snmp")
+        with bed.enter(host.name):
+            table = snmp.opened("snmp")
+        counters = snmp.values(table, _CHECKED)
+        os.close(table)
         errors[host.name] = sum(counters[name] for name in CHECKSUM_ERRORS)
     return errors
-
-
-def protocol_counters(table_name: str) -> dict[str, int]:
-    """Return {"Protocol:Counter": value} of "snmp" or "netstat" in the thread's /proc/net."""
-    with open(f"/proc/thread-self/net/{table_name}") as table:
-        lines = [line.split() for line in table]
-    return {
-        names[0] + name: int(value)
-        for names, values in zip(lines[::2], lines[1::2], strict=True)
-        for name, value in zip(names[1:], values[1:], strict=True)
-    }
 
 
 def _interface_names(nodes: Iterable[Any]) -> set[str]:
@@ -272,17 +260,25 @@ def softnet_drops() -> int:
         return sum(int(line.split()[1], 16) for line in table)
 
 
-def sysctls_of_hosts(bed: Bed) -> dict[str, dict[str, str]]:
-    """Return {host: {sysctl: value}} of the sysctls that matter.
+class HostSysctls:
+    """Reads the sysctls that matter of every host; their files stay open.
 
     Raises:
         BuildError: the running kernel lacks a sysctl of hosts.
     """
-    values = {}
-    for host in bed.net.hosts:
-        with bed.enter(host.name):
-            values[host.name] = {name: required_sysctl(name) for name in SYSCTLS_THAT_MATTER}
-    return values
+
+    def __init__(self, bed: Bed) -> None:
+        self._of_hosts: dict[str, OpenSysctls] = {}
+        for host in bed.net.hosts:
+            with bed.enter(host.name):
+                try:
+                    self._of_hosts[host.name] = OpenSysctls(SYSCTLS_THAT_MATTER)
+                except FileNotFoundError as error:
+                    raise BuildError(error.strerror) from None
+
+    def read(self) -> dict[str, dict[str, str]]:
+        """Return {host: {sysctl: value}} now."""
+        return {host: of_one.read() for host, of_one in self._of_hosts.items()}
 
 
 def sysctls(of_hosts: Mapping[str, dict[str, str]]) -> dict[str, Any]:

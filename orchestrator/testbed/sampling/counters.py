@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 
 from orchestrator.protocol.reports.counter_facts import FILES, OWN_FILE, VARYING
+from orchestrator.testbed.kernel import snmp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from orchestrator.testbed.bed import Bed
     from orchestrator.testbed.sampling.records import Records
 
-_MOST_BYTES = 1 << 16
 _VARYING = VARYING.encode()
 
 
@@ -19,9 +19,6 @@ class HostCounters:
     """Reads the counters of every host here that has an end of a flow.
 
     They are the kernel's, and those of our module run_counts where that is loaded.
-
-    A file of /proc/net shows the namespace in which it was opened, from whatever namespace it is
-    read later. So a reading takes one system call a file.
 
     Args:
         bed: the built network.
@@ -37,9 +34,10 @@ class HostCounters:
                     places.setdefault(bed.place(host), []).append(host)
         self._hosts = [list(dict.fromkeys(hosts)) for hosts in places.values()]
         self._files: list[list[int]] = []
+        names = _names_of_files()
         for hosts in self._hosts:
             with bed.enter(hosts[0]):
-                self._files.append([_opened(name) for name in _names_of_files()])
+                self._files.append([snmp.opened(name) for name in names])
         self._texts: list[bytes] = []
         self._first: list[list[int]] = []
         self._last: list[list[int]] = []
@@ -79,13 +77,9 @@ def _names_of_files() -> list[str]:
     return [*FILES, *own]
 
 
-def _opened(name: str) -> int:
-    return os.open(f"/proc/thread-self/net/{name}", os.O_RDONLY | os.O_CLOEXEC)
-
-
 def _text(files: list[int]) -> bytes:
-    """Return the files as they are now: lines of names, each with a line of values after it."""
-    return b"".join([os.pread(file, _MOST_BYTES, 0) for file in files])
+    """Return the files as they are now, one after the other."""
+    return b"".join([snmp.text(file) for file in files])
 
 
 def _lines(text: bytes, first: int) -> list[list[bytes]]:

@@ -101,7 +101,8 @@ def round_trip_ns(bed: Bed, probe: RoundTripProbe | EndProbe, echoes: int) -> in
     with bed.enter(probe["source"]):
         raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
     for sequence in range(max(probe["attempts"], echoes)):
-        timer.sleep_until(system.monotonic_ns() + probe["fill_ns"])
+        if probe["fill_ns"]:
+            timer.sleep_until(system.monotonic_ns() + probe["fill_ns"])
         sent = system.monotonic_ns()
         raw.sendto(_echo_request(1, sequence, probe["frame_bytes"]), (sink, 0))
         deadline = sent + 2 * probe["expected_ns"] + _GRACE_NS

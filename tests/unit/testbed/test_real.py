@@ -445,8 +445,8 @@ def test_a_sysctl_that_the_kernel_lacks_is_named_when_it_is_read_back(
     with pytest.raises(BuildError, match=NO_SUCH):
         readback.namespaces(bed)
     monkeypatch.setattr(readback, "SYSCTLS_THAT_MATTER", ("net.ipv4.ip_forward",))
-    found = readback.sysctls(readback.sysctls_of_hosts(bed))
+    found = readback.sysctls(readback.HostSysctls(bed).read())
     assert set(found["every_host"]) == {"net.ipv4.ip_forward"}
     monkeypatch.setattr(readback, "SYSCTLS_THAT_MATTER", ("net.ipv4.ip_forward", "net.ipv4.nosuch"))
     with pytest.raises(BuildError, match=NO_SUCH):
-        readback.sysctls_of_hosts(bed)
+        readback.HostSysctls(bed)

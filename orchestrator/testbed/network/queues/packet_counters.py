@@ -2,6 +2,8 @@
 
 In a guest the readings take no virtual time, so no packet moves while they are made. On a real
 machine packets move, so a second reading follows. What differs between the two has moved.
+
+Sockets and files of all namespaces stay open, because each system call is expensive in a guest.
 """
 
 from __future__ import annotations
@@ -14,8 +16,8 @@ from orchestrator.protocol.numbering import (
     NETEM_HANDLE,
     QUEUE_HANDLE,
 )
-from orchestrator.testbed.kernel import netlink, system
-from orchestrator.testbed.network import readback, redirect, rtnl
+from orchestrator.testbed.kernel import snmp
+from orchestrator.testbed.network import redirect, rtnl
 from orchestrator.testbed.network.queues import qdisc_counters
 
 TYPE_CHECKING = False
@@ -31,25 +33,43 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from orchestrator.testbed.bed import Link
     from orchestrator.testbed.network.build import Bed
 
-    Interfaces = Mapping[str, tuple[int, tuple[int, ...]]]
+    Files = tuple[int, int]
 
 _RECEIVED, _TRANSMITTED = 0, 1
 """Places in the statistics of rtnl.interfaces()."""
 _WORDS = struct.Struct("<8I")
 _PACKETS, _DROPS, _WAITING = 2, 3, 7
 """Places in the words of qdisc_counters.NamespaceCounters and redirect.Policers."""
+_PROTOCOLS = ("Ip", "Icmp", "Tcp", "Udp")
 
 
-def read(bed: Bed) -> dict[str, Any]:
-    """Return two readings for the fact "packets"; the second only where it differs."""
-    first, second = _reading(bed), _reading(bed)
-    return {**first} if first == second else {**first, "again": second}
+class PacketCounters:
+    """Reads the counters of a network; one thread may use it.
+
+    Args:
+        bed: the built network.
+        time_stands_still: no packet moves during a reading.
+    """
+
+    def __init__(self, bed: Bed, time_stands_still: bool) -> None:
+        self._bed = bed
+        self._still = time_stands_still
+        self._files: dict[str, Files] = {}
+        for host in bed.spec["hosts"]:
+            with bed.enter(host["name"]):
+                self._files[host["name"]] = snmp.opened("snmp"), snmp.opened("netstat")
+
+    def read(self) -> dict[str, Any]:
+        """Return the values of the fact "packets": a reading, and another one if it differs."""
+        first = _reading(self._bed, self._files)
+        second = first if self._still else _reading(self._bed, self._files)
+        return {**first} if first == second else {**first, "again": second}
 
 
-def _reading(bed: Bed) -> PacketReading:
+def _reading(bed: Bed, files: Mapping[str, Files]) -> PacketReading:
     words = _qdisc_words(bed)
-    nodes = {name: _interfaces(bed, host.namespace_fd) for name, host in _hosts(bed).items()}
-    wires, switches = _interfaces(bed, bed.wires_fd), _interfaces(bed, bed.home_fd)
+    nodes = {name: rtnl.interfaces(bed.host(name).route) for name in files}
+    wires, switches = rtnl.interfaces(bed.wires), rtnl.interfaces(bed.route)
     channels: dict[str, ChannelPackets] = {}
     for name, link in bed.links.items():
         ends = {
@@ -73,21 +93,10 @@ def _reading(bed: Bed) -> PacketReading:
                 _add_link(entry, words, link.device(sink)[1])
             channels[f"{name}:{direction}"] = entry
     hosts = {
-        name: _host(bed, name, nodes[name].get("lo", (0, (0, 0)))[1][_RECEIVED]) for name in nodes
+        name: _host(*files[name], nodes[name].get("lo", (0, (0, 0)))[1][_RECEIVED])
+        for name in nodes
     }
     return {"channels": channels, "hosts": hosts}
-
-
-def _hosts(bed: Bed) -> dict[str, Any]:
-    return {host["name"]: bed.host(host["name"]) for host in bed.spec["hosts"]}
-
-
-def _interfaces(bed: Bed, namespace_fd: int) -> Interfaces:
-    with system.inside(namespace_fd, bed.home_fd):
-        route = netlink.Netlink()
-        interfaces = rtnl.interfaces(route)
-        route.close()
-    return interfaces
 
 
 def _qdisc_words(bed: Bed) -> dict[tuple[int, int], tuple[int, ...]]:
@@ -121,20 +130,19 @@ def _policer(bed: Bed, link: Link, end: str) -> tuple[int, int]:
     return row[_PACKETS], row[_DROPS]
 
 
-def _host(bed: Bed, name: str, looped: int) -> HostPackets:
+def _host(snmp_file: int, netstat_file: int, looped: int) -> HostPackets:
     """Return what a host's protocols sent and received, without the loopback device's packets.
 
     TCP's OutSegs leaves out retransmissions, but not those of SYN-ACKs, which RetransSegs has, too.
     """
-    with bed.enter(name):
-        snmp = readback.protocol_counters("snmp")
-        netstat = readback.protocol_counters("netstat")
-    fragments = snmp["Ip:FragCreates"] - snmp["Ip:FragOKs"]
-    segments = snmp["Tcp:OutSegs"] + snmp["Tcp:RetransSegs"]
-    datagrams = snmp["Udp:OutDatagrams"] + snmp["Icmp:OutMsgs"]
+    own = snmp.values(snmp_file, _PROTOCOLS)
+    netstat = snmp.values(netstat_file, ("TcpExt",))
+    fragments = own["Ip:FragCreates"] - own["Ip:FragOKs"]
+    segments = own["Tcp:OutSegs"] + own["Tcp:RetransSegs"]
+    datagrams = own["Udp:OutDatagrams"] + own["Icmp:OutMsgs"]
     return {
-        "ip": snmp["Ip:OutRequests"] + fragments - looped,
+        "ip": own["Ip:OutRequests"] + fragments - looped,
         "transport": segments + datagrams + fragments - looped,
         "twice": netstat["TcpExt:TCPSynRetrans"],
-        "delivered": snmp["Ip:InDelivers"] - snmp["Ip:ReasmOKs"] + snmp["Ip:ReasmReqds"] - looped,
+        "delivered": own["Ip:InDelivers"] - own["Ip:ReasmOKs"] + own["Ip:ReasmReqds"] - looped,
     }
