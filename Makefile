@@ -101,7 +101,11 @@ test-flent: $(DEV_READY)  ## install flent into build/flent, and let it read an 
 	build/flent/bin/pip install --quiet --disable-pip-version-check --require-hashes --requirement tests/unit/results/export/flent.lock
 	FLENT=build/flent/bin/flent $(BIN)/pytest -m long $(FLENT)
 
+# A kernel that can hold its processes by seccomp.
+BUILD_7_3 := $(BIN)/orchestrator guest fetch 7.3 >/dev/null && $(BIN)/orchestrator guest build 7.3 --quiet
+
 test-hostile: $(DEV_READY)  ## attack this machine from a guest and a build, as root and as nobody
+	@$(BUILD_7_3)
 	@$(BIN)/orchestrator guest build --quiet
 	$(BIN)/pytest tests/hostile
 
@@ -140,6 +144,7 @@ guest: $(RUN_READY)  ## build the guest kernel unless it is cached
 
 bench: $(RUN_READY) $(if $(filter-out ns3,$(THEMES)),$(if $(filter ns3,$(THEMES)),$(NS3)),$(NS3))  ## measure what runs cost, beside ns-3, in 30 minutes; QUICK=1: 5 minutes, THEMES="ns3 jobs": these
 	@$(BIN)/orchestrator guest build --quiet
+	@$(if $(filter-out kernels,$(THEMES)),$(if $(filter kernels,$(THEMES)),$(BUILD_7_3)),$(BUILD_7_3))
 	$(BIN)/python -m bench $(if $(QUICK),--quick) $(THEMES)
 
 # ns-3 for `make bench` alone: the libraries and headers of its wheel, without its Python interface.

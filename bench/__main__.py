@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-THEMES = ("ns3", "runs", "scale", "jobs", "collect", "store", "dashboard", "traces")
+THEMES = ("ns3", "runs", "scale", "jobs", "collect", "store", "dashboard", "traces", "kernels")
 """Modules ``bench_<theme>``, the most important first."""
 
 

@@ -29,6 +29,7 @@ It serves for results that do not say what others took.
 THEMES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "ns3": tables.ns3,
     "runs": tables.runs,
+    "kernels": tables.kernels,
     "scale": tables.scale,
     "jobs": tables.jobs,
     "collect": tables.collect,

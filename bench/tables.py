@@ -97,6 +97,28 @@ def runs(results: Results) -> str:
     return table(("run", "wall time"), rows) + words
 
 
+def kernels(results: Results) -> str:
+    """Return the table of whole runs whose kernel holds its processes in one way and the other."""
+    rows = [
+        (
+            _name(row["case"]),
+            seconds(row["ptrace_s"]),
+            seconds(row["seccomp_s"]),
+            f"{100 * row['saved']:.0f}%",
+        )
+        for row in results["rows"]
+    ]
+    return table((f"run on Linux {results['kernel']}", "ptrace", "seccomp", "less time"), rows)
+
+
+def _name(case: str) -> str:
+    """Return the name of a case that does not need the case before."""
+    name = RUN_NAMES[case]
+    if name == "the same, sampled every 10 ms":
+        return f"{RUN_NAMES[case.replace('10ms', 'bare')]}, sampled every 10 ms"
+    return name
+
+
 SCALE_TITLES = {
     "flows": "flows of one pair of hosts, 100 Mbit/s, 10 s",
     "rate": "rate of the bottleneck, 1 flow, 4 s",
@@ -137,9 +159,7 @@ def collect(results: Results) -> str:
     costs = []
     plans = []
     for row in results["rows"]:
-        title = RUN_NAMES[row["case"]]
-        if title == "the same, sampled every 10 ms":
-            title = f"{RUN_NAMES[row['case'].replace('10ms', 'bare')]}, sampled every 10 ms"
+        title = _name(row["case"])
         costs.append(
             (
                 title,

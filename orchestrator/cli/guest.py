@@ -12,6 +12,7 @@ from guest import debian_source, kept_checks
 from guest.choice import DEFAULT, KernelChoice, of_text
 from guest.patch_series import series_of
 from orchestrator.backends import kernels
+from orchestrator.backends.guest import stubs
 from orchestrator.backends.guest.shell import open_shell
 from orchestrator.cli.options import shared
 from orchestrator.cli.render import junit, terminal
@@ -114,6 +115,7 @@ def info(kernel: KernelChoice, as_json: bool) -> None:
         "built in": f"{manifest['build_s']:.0f} s",
         "modules": " ".join(sorted(manifest["modules_sha256"])),
         "check": kept_checks.verdict(built.key),
+        "processes": f"held by {stubs.best(built.linux)}",
     }.items():
         if value:
             terminal.line(f"{name:9} {value}")
@@ -168,6 +170,7 @@ def _print_check(checked: KernelCheck) -> None:
         rows.append([about, f"{len(good)} of {len(tried)}", " ".join(good)])
     terminal.line(f"Linux {checked.release} ({checked.key})")
     terminal.console().print(terminal.table(["", "good", ""], rows))
+    terminal.line(f"its processes were held by {checked.stubs}")
     for text in checked.absent:
         terminal.line(f"not there: {text}")
     for text in checked.problems:

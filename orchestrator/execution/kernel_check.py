@@ -15,6 +15,7 @@ from guest.build import GuestKernel
 from kmods import catalogue
 from orchestrator.backends.guest import Guest
 from orchestrator.backends.guest.features import absent_features, lack_of
+from orchestrator.backends.guest.stubs import Stubs, of_run
 from orchestrator.backends.modules import ensure_ours
 from orchestrator.execution.runner import Observer, RunOptions, run_plan
 from orchestrator.files.temporary import temporary_folder
@@ -71,13 +72,17 @@ class Tried:
 
 @dataclass(frozen=True)
 class KernelCheck:
-    """What a kernel is good for; ``lacks`` has what it lacks of the scenario language."""
+    """What a kernel is good for; ``lacks`` has what it lacks of the scenario language.
+
+    ``stubs`` is how it held the processes of the runs that were tried.
+    """
 
     release: str
     key: str
     checked_utc: str
     tried: Sequence[Tried]
     lacks: Sequence[str]
+    stubs: Stubs
 
     @property
     def problems(self) -> list[str]:
@@ -107,6 +112,7 @@ class KernelCheck:
             ok=self.ok,
             problems=self.problems,
             absent=self.absent,
+            stubs=self.stubs,
             tried=tried,
         ).document()
 
@@ -128,7 +134,8 @@ def check(kernel: GuestKernel, jobs: int, observe: Callable[[Plan], Observer]) -
         for case in cases
     ]
     now = datetime.now(UTC).isoformat(timespec="seconds")
-    return KernelCheck(kernel.release, kernel.key, now, tried, absent_features(kernel.release))
+    lacks = absent_features(kernel.release)
+    return KernelCheck(kernel.release, kernel.key, now, tried, lacks, of_run(kernel.linux, ()))
 
 
 def _cases(kernel: GuestKernel) -> Iterator[Case]:

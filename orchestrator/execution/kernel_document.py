@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from guest.build import GuestKernel
+from orchestrator.backends.guest import stubs
 from results.contract import kernels as contract
 from results.contract.base import SCHEMA
 
@@ -24,5 +25,9 @@ def list_document(kernels: Iterable[GuestKernel]) -> dict[str, Any]:
 
 def _kernel(kernel: GuestKernel) -> contract.BuiltKernel:
     return contract.BuiltKernel.model_construct(
-        None, key=kernel.key, linux=str(kernel.linux), **kernel.manifest
+        None,
+        key=kernel.key,
+        linux=str(kernel.linux),
+        stubs=stubs.best(kernel.linux),
+        **kernel.manifest,
     )

@@ -67,10 +67,12 @@ def guest_sandbox(
     limits: Limits | None = None,
     terminal: bool = False,
     fixed_addresses: bool = True,
+    own_filters: bool = False,
 ) -> Iterator[Boundary]:
     """Open a sandbox for a guest with that memory, which is a file in its /dev/shm.
 
-    With ``terminal`` the guest keeps the terminal that it is started from.
+    With ``terminal`` the guest keeps the terminal that it is started from. ``own_filters`` lets its
+    processes filter their own system calls, too.
 
     Raises:
         MachineError: this machine lacks something that the sandbox needs.
@@ -98,6 +100,7 @@ def guest_sandbox(
             writable=(OUTPUT, "/dev", "/dev/shm", "/tmp"),
             files=view.SYNTHETIC_FILES,
             fixed_addresses=fixed_addresses,
+            own_filters=own_filters,
         ) as opened:
             yield opened
 

@@ -89,6 +89,7 @@ def open_boundary(
     writable: Sequence[str],
     files: Mapping[str, bytes],
     fixed_addresses: bool,
+    own_filters: bool = False,
 ) -> Iterator[Boundary]:
     """Open a sandbox with the view of the command line ``bubblewrap``.
 
@@ -100,6 +101,7 @@ def open_boundary(
         writable: the folders inside that may be changed.
         files: read-only files to add, by their paths inside.
         fixed_addresses: whether the address layout is not randomised.
+        own_filters: whether processes may add filters of system calls, see ``syscalls``.
     """
     with contextlib.ExitStack() as stack:
         words = list(bubblewrap)
@@ -108,7 +110,7 @@ def open_boundary(
         for place, content in {**files, LAUNCHER: source}.items():
             descriptors.append(stack.enter_context(_readable(content)))
             words += ["--perms", "0644", "--ro-bind-data", str(descriptors[-1]), place]
-        descriptors.append(stack.enter_context(_readable(syscalls.program())))
+        descriptors.append(stack.enter_context(_readable(syscalls.program(own_filters))))
         words += ["--remount-ro", "/", "--seccomp", str(descriptors[-1]), "--"]
         words += [_PYTHON, "-I", "-S", "-B", LAUNCHER]
         numbers = {

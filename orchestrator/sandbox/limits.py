@@ -125,17 +125,17 @@ def require_file_size(memory_bytes: int) -> None:
         )
 
 
-def require_open_files() -> None:
-    """Require that this process's hard limit on open files admits a guest.
+def require_open_files(sockets: int = 0, fix: str = OPEN_FILES_FIX) -> None:
+    """Require that this process's hard limit on open files admits a guest with so many sockets.
 
     Raises:
-        MachineError: it is lower.
+        MachineError: it is lower; with ``fix``.
     """
     _soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < GUEST_OPEN_FILES:
+    needed = GUEST_OPEN_FILES + sockets
+    if hard != resource.RLIM_INFINITY and hard < needed:
         raise MachineError(
-            f"a guest needs {GUEST_OPEN_FILES} open files, and this process may have {hard}",
-            OPEN_FILES_FIX,
+            f"a guest needs {needed} open files, and this process may have {hard}", fix
         )
 
 

@@ -2,15 +2,23 @@
 
 The list has what User Mode Linux, its launcher and a build with make, gcc and a shell need. A
 denied call fails with EPERM. Calls that change the user are allowed, because posix_spawn makes
-them; without a capability they cannot change it. Four calls depend on their arguments:
+them; without a capability they cannot change it. Some calls depend on their arguments:
 
 - ``clone`` without any flag that creates a namespace; ``clone3``, whose flags a filter cannot see,
   fails with ENOSYS, and the C library then uses ``clone``;
 - ``socket`` and ``socketpair`` for AF_UNIX only;
 - ``ioctl`` for the requests of ``IOCTLS``, without TIOCSTI and TIOCLINUX, which could insert input
-  into the terminal that the sandbox was started from.
+  into the terminal that the sandbox was started from;
+- ``prctl`` without PR_SET_SECCOMP, and ``seccomp`` not at all, unless the sandbox's programs may
+  have filters of their own. Then ``seccomp`` adds a filter to all threads of a process
+  (SECCOMP_FILTER_FLAG_TSYNC), as User Mode Linux does, and takes no other operation and no other
+  flag. That only narrows what a process may do: of all its filters the most restrictive answer
+  counts, and this one stays. A filter's answers SECCOMP_RET_USER_NOTIF and SECCOMP_RET_TRACE could
+  hand a call to another process: without the flag NEW_LISTENER there is nobody to be notified, so
+  the call fails, and what a tracer changes is filtered again.
 
-Source: seccomp(2), seccomp_rule_add(3), linux/sched.h, asm-generic/ioctls.h.
+Source: seccomp(2), seccomp_rule_add(3), linux/sched.h, asm-generic/ioctls.h; of the last point
+seccomp_run_filters() and __seccomp_filter() of Linux's kernel/seccomp.c.
 """
 
 from __future__ import annotations
@@ -31,7 +39,7 @@ PROCESSES = """
     fork futex get_robust_list getcpu getegid geteuid getgid getgroups getitimer getpgid getpgrp
     getpid getppid getpriority getrandom getresgid getresuid getrlimit getrusage getsid gettid
     gettimeofday getuid kill landlock_add_rule landlock_create_ruleset landlock_restrict_self
-    membarrier modify_ldt nanosleep pause personality prctl prlimit64 ptrace restart_syscall
+    membarrier modify_ldt nanosleep pause personality prlimit64 ptrace restart_syscall
     rseq rt_sigaction rt_sigpending rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend
     rt_sigtimedwait rt_tgsigqueueinfo sched_get_priority_max sched_get_priority_min
     sched_getaffinity sched_getparam sched_getscheduler sched_setaffinity sched_yield
@@ -78,6 +86,9 @@ IOCTLS = (
     0x40049409, 0x80086601,  # FICLONE FS_IOC_GETFLAGS
 )  # fmt: skip
 
+_PR_SET_SECCOMP = 22
+_SET_MODE_FILTER, _TSYNC = 1, 1
+
 _ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
 _EQUAL, _MASKED_EQUAL = 4, 7
 _OPTIMISE, _BINARY_TREE = 8, 2
@@ -97,8 +108,10 @@ class _Compare(ctypes.Structure):
 
 
 @functools.cache
-def program() -> bytes:
+def program(own_filters: bool = False) -> bytes:
     """Return the filter: an array of struct sock_filter, as ``bwrap --seccomp`` reads it.
+
+    With ``own_filters`` what runs in the sandbox may add filters of its own.
 
     Raises:
         MachineError: libseccomp is not installed or fails.
@@ -120,6 +133,17 @@ def program() -> bytes:
         for request in IOCTLS:
             # The kernel reads only the lower half of the register, so the filter must too.
             filter_.add(_ALLOW, "ioctl", _Compare(1, _MASKED_EQUAL, _LOW_HALF, request))
+        # An option is another one if one of its bits is: libseccomp compares unequal values whole.
+        for bit in (1 << number for number in range(32)):
+            other = bit & ~_PR_SET_SECCOMP
+            filter_.add(_ALLOW, "prctl", _Compare(0, _MASKED_EQUAL, bit, other))
+        if own_filters:
+            filter_.add(
+                _ALLOW,
+                "seccomp",
+                _Compare(0, _MASKED_EQUAL, _LOW_HALF, _SET_MODE_FILTER),
+                _Compare(1, _MASKED_EQUAL, _LOW_HALF, _TSYNC),
+            )
         return filter_.exported()
     finally:
         library.seccomp_release(context)

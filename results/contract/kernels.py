@@ -28,6 +28,9 @@ class CheckedKernel(Versioned):
     ok: bool = Field(description="whether all that it has is deterministic and faithful")
     problems: list[str] = Field(description="what it has and does not do well")
     absent: list[str] = Field(description="what it does not have")
+    stubs: Literal["ptrace", "seccomp"] = Field(
+        description="how it can hold its processes, the faster of its ways"
+    )
     tried: list[Tried]
 
 
@@ -61,7 +64,7 @@ class KernelTests(Versioned):
 class BuiltKernel(ResponseModel):
     """A kernel of the cache, as `orchestrator guest info --json` prints it.
 
-    All but the first two keys are of its manifest.
+    All but the first two keys and the last one are of its manifest.
     """
 
     key: str = Field(description="its name in the cache")
@@ -85,6 +88,9 @@ class BuiltKernel(ResponseModel):
     build_s: float
     compiler: str
     inputs: dict[str, Any] = Field(description="what its key is the hash of")
+    stubs: Literal["ptrace", "seccomp"] = Field(
+        description="how it can hold its processes, the faster of its ways"
+    )
 
 
 class BuiltKernels(Versioned):

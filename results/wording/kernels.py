@@ -49,6 +49,8 @@ def of_run(run: StoredRun) -> list[str]:
             lines.append(f"kernel patches: {patches(applied)}")
         if checked := manifest.get("check"):
             lines.append(f"kernel check: {checked}")
+        if run.provenance.get("guest_stubs") == "seccomp":
+            lines.append("kernel processes: held by seccomp")
     except typed.DECODING_ERRORS as error:
         raise damaged(run.id, f"table provenance: guest_kernel: {error}") from error
     return lines

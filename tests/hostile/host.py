@@ -18,9 +18,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+import pytest
+
 from orchestrator.sandbox import identity
 from tests.support.users import User
 
+KERNELS = ("", pytest.param("7.3", marks=pytest.mark.long))
+"""The default kernel, and one whose guests may add filters of system calls: `make test-hostile`
+builds it."""
 HERE = Path(__file__).resolve().parent
 SYSCTLS = Path("/proc/sys")
 VOLATILE = (
@@ -77,9 +82,10 @@ class Desk:
         program = "from orchestrator.cli import main; main()"
         return self.python("-c", program, *words, "--db", str(self.db), timeout_s=timeout_s)
 
-    def run(self, **parameters: Sequence[int]) -> Outcome:
-        """Run the hostile scenario for each value of its module's parameters."""
+    def run(self, kernel: str = "", **parameters: Sequence[int]) -> Outcome:
+        """Run the hostile scenario, on a kernel, for each value of its module's parameters."""
         words = ["run", str(self.scenario), "--json", "--quiet", "--timeout", "8s"]
+        words += ["--kernel", kernel] if kernel else []
         axes = (
             f"flows.mine.congestion.parameters.{name}: {json.dumps(list(values))}"
             for name, values in parameters.items()

@@ -14,7 +14,7 @@ import pytest
 
 from orchestrator.backends.kernels import ensure
 from results.store.store import Store
-from tests.hostile.host import HERE, Desk
+from tests.hostile.host import HERE, KERNELS, Desk
 
 pytestmark = [pytest.mark.guest, pytest.mark.real_time]  # what the host is like is compared
 
@@ -53,9 +53,9 @@ REPLACED = {
 TEXTS = 8
 
 
-def sweep(at_desk: Desk, acts: list[int]) -> None:
+def sweep(at_desk: Desk, acts: list[int], kernel: str = "") -> None:
     """Run each act and then none; each is bounded as WHY says."""
-    outcome = at_desk.run(act=[*acts, 0])
+    outcome = at_desk.run(kernel, act=[*acts, 0])
     assert outcome.status == 1, outcome.errors
     assert outcome.peak_bytes < GIB
     *failed, last = outcome.runs()
@@ -73,8 +73,9 @@ def sweep(at_desk: Desk, acts: list[int]) -> None:
     assert at_desk.db.stat().st_size < 64 * 2**20
 
 
-def test_the_worst_acts_are_bounded(at_desk: Desk) -> None:
-    sweep(at_desk, list(QUICK))
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_the_worst_acts_are_bounded(at_desk: Desk, kernel: str) -> None:
+    sweep(at_desk, list(QUICK), kernel)
 
 
 @pytest.mark.long

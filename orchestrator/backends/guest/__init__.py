@@ -21,6 +21,7 @@ from orchestrator.backends.contract import (
     RunContext,
     Traits,
 )
+from orchestrator.backends.guest import stubs
 from orchestrator.backends.guest.boot import GuestBoot, command_of, run_guest
 from orchestrator.backends.guest.examination import examine
 from orchestrator.backends.guest.features import require_features, without_absent
@@ -125,6 +126,7 @@ class Guest:
             self.unconfined,
             self.watchdog_s + WATCHDOG_PER_HOST_S * len(spec.network.hosts),
             programs.hint_without_progress(spec.flows),
+            stubs.of_run(self.kernel_of(spec).linux, spec.flows),
         )
 
     def write_input(
@@ -152,8 +154,12 @@ class Guest:
         kernel["check"] = kept_checks.verdict(built.key)
         if "source" in kernel:  # whose folder is nobody else's business
             kernel["source"] = Path(str(kernel["source"])).name
-        elsewhere = {} if worker is None else {"worker": worker}
-        return Machine({"guest_kernel": kernel, "confined": not self.unconfined, **elsewhere})
+        known = {
+            "guest_kernel": kernel,
+            "guest_stubs": stubs.of_run(built.linux, spec.flows),
+            "confined": not self.unconfined,
+        }
+        return Machine(known if worker is None else {**known, "worker": worker})
 
     def close(self) -> None:
         """Do nothing: guests end with their runs."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from orchestrator import sandbox
 from orchestrator.backends import bed_bundle, bed_code, process
 from orchestrator.backends.contract import WATCHDOG_S, Report, RunContext
+from orchestrator.backends.guest import stubs
 from orchestrator.backends.progress import ProgressMonitor
 from orchestrator.errors import GuestError
 from orchestrator.sandbox import limits, view
@@ -32,6 +33,7 @@ class GuestBoot:
         unconfined: whether the guest runs without its sandbox.
         watchdog_s: wall time without progress after which the guest counts as hung.
         hint: what a user can do about a guest that hangs or takes too long.
+        stubs: how the kernel holds its processes.
     """
 
     memory_bytes: int
@@ -42,6 +44,7 @@ class GuestBoot:
     unconfined: bool = False
     watchdog_s: float = WATCHDOG_S
     hint: str = ""
+    stubs: stubs.Stubs = "ptrace"
 
 
 def command_of(boot: GuestBoot, paths: sandbox.SandboxPaths) -> list[str]:
@@ -71,6 +74,7 @@ def command_of(boot: GuestBoot, paths: sandbox.SandboxPaths) -> list[str]:
         "ipv6.disable=1",
         "con=null",
         "con0=null,fd:1",
+        *(["seccomp=on"] if boot.stubs == "seccomp" else []),
         f"uml_dir={'/tmp/' if not boot.unconfined else str(paths.output.parent) + '/'}",
         *boot.parameters,
         *(f"{name}={value}" for name, value in environment.items()),
@@ -101,7 +105,11 @@ def run_guest(
         MachineError: it cannot be confined here.
     """
     limits.require_file_size(boot.memory_bytes)
-    limits.require_open_files()
+    if boot.stubs == "seccomp":
+        # The kernel keeps a socket to each process that it holds so.
+        limits.require_open_files(_limits(boot, context).processes, stubs.OPEN_FILES_FIX)
+    else:
+        limits.require_open_files()
     folder = context.folder
     bed_bundle.write(paths.input)
     monitor = ProgressMonitor(
@@ -140,7 +148,12 @@ def _boundary(
     if boot.unconfined:
         yield None
         return
-    allowed = limits.of_guest(boot.memory_bytes, boot.processes, context.bounds.total_bytes)
-    with sandbox.guest_sandbox(paths, boot.memory_bytes, allowed) as boundary:
+    with sandbox.guest_sandbox(
+        paths, boot.memory_bytes, _limits(boot, context), own_filters=boot.stubs == "seccomp"
+    ) as boundary:
         context.output.owner_uid = boundary.uid
         yield boundary
+
+
+def _limits(boot: GuestBoot, context: RunContext) -> limits.Limits:
+    return limits.of_guest(boot.memory_bytes, boot.processes, context.bounds.total_bytes)

@@ -69,7 +69,8 @@ def opened(guest: Guest, spec: RunSpec, show: Show) -> Iterator[NetworkShell]:
         files = {**of_run.file_bytes, SAID: _SAID_BYTES, PROMPT: PROMPT_BYTES}
         allowed_files = replace(of_run, file_bytes=files)
         context = RunContext(folder, 0, _ignore, _ignore, bounds=allowed_files)
-        boot = guest.boot(spec)
+        # With a kernel that is stopped from outside only the processes that it traces stop.
+        boot = replace(guest.boot(spec), stubs="ptrace")
         paths, _provided = guest.write_input(spec, folder, interactive_spec)
         bed_bundle.write(paths.input)
         allowed = limits.of_guest(boot.memory_bytes, PROCESSES, context.bounds.total_bytes)

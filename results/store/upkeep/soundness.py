@@ -69,9 +69,9 @@ _NAMES = {
 }  # fmt: skip
 _PROVENANCE: dict[str, type | tuple[type, ...]] = {
     "channels": dict, "confined": bool, "cost": dict, "counters": dict, "engines": dict,
-    "events": list, "guest_kernel": dict, "hosts": list, "impairments": dict, "interfaces": dict,
-    "modules": dict, "namespaces": dict, "origin_ns": int, "sysctls": dict, "versions": dict,
-    "worker": str,
+    "events": list, "guest_kernel": dict, "guest_stubs": str, "hosts": list, "impairments": dict,
+    "interfaces": dict, "modules": dict, "namespaces": dict, "origin_ns": int, "sysctls": dict,
+    "versions": dict, "worker": str,
 }  # fmt: skip
 """Types of values that this program stores by these names; others may have any form."""
 

@@ -193,6 +193,12 @@ static long slept(long milliseconds)
 	X(clone3, host(__NR_clone3, 0, 0, 0))                                                     \
 	X(bpf, host(__NR_bpf, -1, 0, 0))                                                          \
 	X(perf_event_open, host6(__NR_perf_event_open, 0, 0, -1, -1, ~0UL, 0))                    \
+	X(seccomp_strict, host(__NR_seccomp, 0, 0, (long)NOT_THERE))                              \
+	X(seccomp_listener, host(__NR_seccomp, 1, 8, 0))                                          \
+	X(seccomp_logged, host(__NR_seccomp, 1, 1 | 2, 0))                                        \
+	X(seccomp_sizes, host(__NR_seccomp, 3, 0, 0))                                             \
+	X(prctl_seccomp, host(__NR_prctl, 22, 2, 0))                                              \
+	X(prctl_high_half, host(__NR_prctl, 0x100000016, 2, 0))                                   \
 	X(userfaultfd, host(__NR_userfaultfd, ~0UL, 0, 0))                                        \
 	X(io_uring_setup, host(__NR_io_uring_setup, 0, 0, 0))                                     \
 	X(memfd_create, host(__NR_memfd_create, 0, 0, 0))                                         \

@@ -224,7 +224,8 @@ def _kernel_check() -> dict[str, Any]:
         kernel_check.Tried("queue", "dualpi2", "kernels from 6.17 on do", is_absent=True),
     ]
     checked = "2026-01-01T00:00:00+00:00"
-    return kernel_check.KernelCheck("6.12.7", "1", checked, tried, ["has no x"]).document()
+    lacks = ["has no x"]
+    return kernel_check.KernelCheck("6.12.7", "1", checked, tried, lacks, "ptrace").document()
 
 
 def _kernel_tests() -> dict[str, Any]:
