@@ -122,6 +122,63 @@ def test_how_programs_end_is_a_result_of_the_run(kernel: GuestKernel, tmp_path: 
     assert by_name["polling"]["goodput_bps"] > 1e6  # the client sends, by the flow's direction
 
 
+def test_numbers_of_the_output_are_metrics_and_in_the_digest(
+    kernel: GuestKernel, tmp_path: Path
+) -> None:
+    printing = "i=0; while [ $i -lt 20000 ]; do echo line $i; i=$((i+1)); done; echo took 2 ms >&2"
+    extract = (
+        "extract: {count: {pattern: '^(line)', take: count}, "
+        "most: {pattern: 'line ([0-9]+)', unit: p, take: max}, "
+        "middle: '^line (?P<kB>10000)$', "
+        "took: {pattern: 'took (?P<ms>.) ms', stream: stderr}, "
+        "none: 'nothing (?P<mbit>[0-9]+)'}"
+    )
+    flows = {
+        "prints": f'kind: program, client: [sh, -c, "{printing}"], {extract}',
+        "never": "kind: program, server: ['false'], client: ['true'], ready: {port: 8000}, "
+        "extract: {took: '(?P<s>1)'}",
+        "late": "kind: program, client: [sh, -c, 'echo 7; sleep 9'], timeout: 500ms, "
+        "extract: {seven: '(?P<s>7)'}",
+    }
+    one, two = runs(kernel, tmp_path, scenario("3s", **flows), times=2)
+    assert one["digest"] == two["digest"]
+    assert one["fidelity"]["verdict"] == "faithful"
+    assert len(one["programs"][0]["stdout"]) < 20_000  # the middle of it is not kept
+    values = {
+        (flow["name"], name.removeprefix("program_")): value
+        for flow in one["flows"]
+        for name, value in flow.items()
+        if name.startswith("program_")
+    }
+    assert values == {
+        ("prints", "count"): 20_000, ("prints", "most_packets"): 19_999,
+        ("prints", "middle_bytes"): 10_000_000, ("prints", "took_s"): 0.002,
+        ("prints", "none_bps"): None, ("never", "took_s"): None, ("late", "seven_s"): 7.0,
+    }  # fmt: skip
+    found = {(each["flow"], each["metric"]): each["matches"] for each in one["extracted"]}
+    assert found["prints", "program_most_packets"] == 20_000
+    assert found["prints", "program_none_bps"] == found["never", "program_took_s"] == 0
+
+    other = scenario("3s", **(flows | {"late": flows["late"].replace("echo 7", "echo 7 7")}))
+    (changed,) = runs(kernel, tmp_path, other)
+    assert changed["digest"] != one["digest"]  # by the number of matches alone
+
+
+@pytest.mark.long
+def test_a_pattern_that_takes_for_ever_fails_its_run_alone(
+    kernel: GuestKernel, tmp_path: Path
+) -> None:
+    extract = "extract: {x: {pattern: '^((?:a+)+)$', unit: s}}"
+    (run,) = runs(
+        kernel,
+        tmp_path,
+        scenario("2s", evil=f"kind: program, client: [echo, '{'a' * 60}!'], {extract}"),
+    )
+    assert run["status"] == "failed"
+    assert "made no progress" in run["error"]
+    assert "A pattern of `extract` may backtrack for ever" in run["error"]
+
+
 def test_a_program_that_cannot_be_started_fails_the_run(
     kernel: GuestKernel, tmp_path: Path
 ) -> None:

@@ -192,7 +192,7 @@ def test_a_digest_covers_numbers_of_programs_output_where_there_are_any() -> Non
     assert digest(replace(observed(), extracted={})) == plain
     with_numbers = digest(replace(observed(), extracted={1: numbers}))
     assert digest(replace(observed(), extracted={1: numbers[::-1]})) == with_numbers
-    others = [
+    others: list[dict[int, list[ExtractedNumber]]] = [
         {2: numbers},
         {1: numbers[:1]},
         {1: []},
