@@ -37,8 +37,7 @@ def test_every_act_is_refused_in_the_guest_and_in_the_build(at_desk: Desk, kerne
     assert "Operation not permitted" in run["error"]
     assert outcome.peak_bytes < GIB
     with Store.open_read_only(at_desk.db) as store:
-        stored = store.load(run["id"])
-    console = stored.artefact("console")
+        console = store.load(run["id"]).artefact("console")
     assert ("seccomp filters can be installed...OK" in console) == bool(kernel)
     known, filtered = acts()
     assert len(known) > 80
