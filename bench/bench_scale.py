@@ -14,8 +14,8 @@ from bench import measuring, tables
 from bench.cases import SCALES
 from bench.measuring import Clock, Command, run_words, side_by_side, spread
 
-SLOW = ("rate-10gbit",)
-"""Cases that take most of a minute: measured once, and not with --quick."""
+SLOW = ("rate-10gbit", "hosts-500", "hosts-1000")
+"""Cases that take a large part of a minute: measured once, and not with --quick."""
 
 
 def main() -> int:

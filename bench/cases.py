@@ -100,6 +100,8 @@ CASES = (
     Case("10hosts-10ms", 1e8, 30, pairs=10, access_bps=1e9, sample_s=0.01),
     Case("10hosts-bare", 1e8, 30, pairs=10, access_bps=1e9, sample_s=30),
     Case("60hosts-2s", 1e8, 2, pairs=30, access_bps=1e9),
+    Case("100hosts-30s", 1e8, 30, pairs=50, access_bps=1e9),
+    Case("2000hosts-5s", 1e8, 5, pairs=1000, access_bps=1e9),
 )
 """Those of ``bench.bench_runs``."""
 
@@ -131,7 +133,8 @@ SCALES: dict[str, tuple[Case, ...]] = {
         for name, sample_s in (("1ms", 1e-3), ("10ms", 0.01), ("100ms", 0.1), ("1s", 1.0))
     ),
     "hosts": tuple(
-        Case(f"hosts-{2 * n}", 1e8, 10, pairs=n, access_bps=1e9) for n in (1, 5, 10, 25, 50, 100)
+        Case(f"hosts-{2 * n}", 1e8, 10, pairs=n, access_bps=1e9)
+        for n in (1, 5, 10, 25, 50, 100, 250, 500)
     ),
 }  # fmt: skip
 """What ``bench.bench_scale`` varies, with the cases in ascending order."""

@@ -82,6 +82,8 @@ RUN_NAMES = {
     "10hosts-bare": "10 CUBIC flows of ten hosts (20 access links, each sampled), 100 Mbit/s, 30 s",
     "10hosts-10ms": "the same, sampled every 10 ms",
     "60hosts-2s": "60 hosts and 2 switches built, probed and run for 2 s",
+    "100hosts-30s": "50 CUBIC flows of 50 pairs of hosts (100 access links), 100 Mbit/s, 30 s",
+    "2000hosts-5s": "2000 hosts and 2 switches built, probed and run for 5 s",
 }
 
 

@@ -30,10 +30,11 @@ def main() -> None:
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     bundle.install(f"{os.environ['BED_INPUT']}/{BUNDLE}", CODE)
     # What is imported from here on comes from the bundle.
-    import traceback
+    with bundle.without_locks():
+        import traceback
 
-    from orchestrator.testbed.errors import write_failure
-    from orchestrator.testbed.kernel import system
+        from orchestrator.testbed.errors import write_failure
+        from orchestrator.testbed.kernel import system
 
     status = "failed"
     try:
@@ -106,9 +107,10 @@ def _load_modules(spec: TestbedSpec) -> None:
 
 
 def _spec() -> TestbedSpec:
-    import json
+    with bundle.without_locks():
+        import json
 
-    from orchestrator.protocol.version import check_version
+        from orchestrator.protocol.version import check_version
 
     with open(f"{INPUT}/spec.json") as text:
         spec: TestbedSpec = json.load(text)
@@ -117,9 +119,10 @@ def _spec() -> TestbedSpec:
 
 
 def _run_bed(spec: TestbedSpec) -> None:
-    from orchestrator.testbed.machines import GuestMachine
-    from orchestrator.testbed.run import run
-    from orchestrator.testbed.sampling.records import Records
+    with bundle.without_locks():
+        from orchestrator.testbed.machines import GuestMachine
+        from orchestrator.testbed.run import run
+        from orchestrator.testbed.sampling.records import Records
 
     spec["folder"] = INPUT
     if spec.get("interactive"):

@@ -18,8 +18,9 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from collections.abc import Iterable, Iterator
     from typing import Any
 
-POLL_ADD, LINK_TIMEOUT, SEND, RECEIVE = 6, 15, 26, 27  # IORING_OP_*
+POLL_ADD, LINK_TIMEOUT, READ, SEND, RECEIVE = 6, 15, 22, 26, 27  # IORING_OP_*
 HARD_LINK = 1 << 3  # the next request follows even if this one fails
+BY_WORKER = 1 << 4  # IOSQE_ASYNC: without a try to complete the request at once
 MOST_REQUESTS = 1 << 14
 """Of one ring. The kernel's limit is twice that (IORING_MAX_ENTRIES)."""
 
@@ -64,6 +65,10 @@ class Ring:
         self._submitted, self._order = submission[1] // 4, submission[6] // 4
         self._consumed, self._completed = completion[0] // 4, completion[1] // 4
         self._results, self._result_mask = completion[5] // 4, parameters[1] - 1
+
+    def close(self) -> None:
+        """End the ring; its memory stays until nothing refers to it."""
+        os.close(self._descriptor)
 
     def prepare(
         self,

@@ -12,7 +12,6 @@ import ctypes
 import errno
 import os
 import socket
-import threading
 
 from orchestrator.protocol.reports.outcomes import NETWORK_ERRORS
 from orchestrator.testbed.kernel import system
@@ -62,9 +61,9 @@ class BulkFlow(FlowEngine):
         """Start a thread for each end; the sender connects at its start time."""
         self._origin_ns = origin_ns
         if self._listener is not None:
-            threading.Thread(target=self._receive, args=(self._listener,), daemon=True).start()
+            system.start_thread(self._receive, self._listener)
         if self._sender is not None:
-            threading.Thread(target=self._send, args=(self._sender,), daemon=True).start()
+            system.start_thread(self._send, self._sender)
 
     def stop(self) -> None:
         """End the sender's data; the kernel still delivers what it has queued.

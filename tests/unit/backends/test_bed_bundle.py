@@ -29,6 +29,27 @@ def imported(path: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+UNLOCKED = """
+import _frozen_importlib, sys
+from orchestrator.testbed import bundle
+bundle.install(sys.argv[1], "/code")
+names = ("_ModuleLockManager", "_ImportLockContext")
+before = [getattr(_frozen_importlib, name) for name in names]
+taken = []
+for manager in before:
+    manager.__enter__ = lambda self, enter=manager.__enter__: (taken.append(1), enter(self))[1]
+with bundle.without_locks():
+    import part.inner
+    try:
+        import part.none
+    except ModuleNotFoundError as error:
+        print(error.name, part.inner.where(), len(taken))
+print(before == [getattr(_frozen_importlib, name) for name in names])
+import colorsys
+print(bool(taken))
+"""
+
+
 def made(folder: Path, magic: bytes = importlib.util.MAGIC_NUMBER) -> Path:
     """Make a bundle of the package ``part`` with the module ``inner``."""
     modules = {}
@@ -46,6 +67,12 @@ def test_modules_are_imported_from_a_bundle_as_from_their_files(tmp_path: Path) 
     assert done.stdout.split() == [
         "/code/part/__init__.py", "['/code/part']", "/code/part/inner.py", "/code/part/inner.py"
     ]  # fmt: skip
+
+
+def test_imports_without_locks_are_like_others_and_end_with_the_context(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", UNLOCKED, str(made(tmp_path))]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["part.none 1 0", "True", "True"]
 
 
 def test_a_bundle_of_another_python_or_none_changes_nothing(tmp_path: Path) -> None:

@@ -424,6 +424,7 @@ class OneHost:
     """What ``readback`` asks of a network with one host, in this process's namespace."""
 
     def __init__(self) -> None:
+        self.spec = {"real_time": True}
         self.net = SimpleNamespace(hosts=[SimpleNamespace(name="a_src0")])
         self.namespaces = {"a_src0": {"net.ipv4.ip_forward", "net.ipv4.nosuch"}}
 
