@@ -117,12 +117,14 @@ class Graph(Topology):
     links: list[GraphLink] = Field(
         default_factory=list, description="links that differ from the file"
     )
-    routing: Literal["least-delay", "ecmp"] = Field(
+    routing: Literal["least-delay", "ecmp", "spray"] = Field(
         default="least-delay",
         description="`least-delay`: by the path of least delay, then of fewest links, then of the "
         "link that comes first. `ecmp`: each router chooses among paths of equal delay and number "
         "of links, by a hash of the two hosts, the router and the seed. So all packets from one "
-        "host to another take one path, and the way back is chosen by itself",
+        "host to another take one path, and the way back is chosen by itself. `spray`: each router "
+        "chooses so for every packet, at random and with equal chances. So packets overtake each "
+        "other, which TCP may take for losses. Links that are chosen from have equal rates",
     )
     access: Access | None = Field(
         default=None,
@@ -165,6 +167,8 @@ class Graph(Topology):
         problems = [problem for rule in rules for problem in rule]
         if not problems:
             self._specs = tuple(self._resolved(graph, problems))
+        if not problems and self.routing == "spray":
+            problems += self._equal_rates()
         if problems:
             raise located(problems)
         return self
@@ -191,6 +195,7 @@ class Graph(Topology):
             groups,
             tuple(link.name for link in self._links),
             ecmp_seed=seed if ecmp else None,
+            spray=self.routing == "spray",
         )
         spreads = (
             spread
@@ -312,6 +317,26 @@ class Graph(Topology):
                 if host is not None:
                     text = f"its host {host} has the name of a node or link of {named(self.file)}"
                     yield ("groups", number, "name"), text
+
+    def _equal_rates(self) -> Iterator[Problem]:
+        """Yield a problem for the first two links of different rates that packets are sprayed over.
+
+        The base RTT would depend on the path.
+        """
+        network = self.layout(0).network
+        ends = {group.sources[0] for group in network.groups}
+        ends |= {group.sinks[0] for group in network.groups}
+        for switch in network.switches:
+            for end in sorted(ends):
+                first, *others = network.equal_hops(switch, end)
+                for other in others:
+                    if other.channel.rate_bps != first.channel.rate_bps:
+                        yield (
+                            ("routing",),
+                            f"packets to {end} are sprayed over {first.name} and {other.name}, "
+                            "whose rates differ: give both the same rate, or different delays",
+                        )
+                        return
 
     def _few_pairs(self) -> Iterator[Problem]:
         if sum(group.hosts for group in self.groups) > MAX_PAIRS:

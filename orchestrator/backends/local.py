@@ -180,6 +180,8 @@ def needs(runs: Iterable[RunSpec]) -> examination.Needs:
         if spec.network.switches:
             modules.add("openvswitch")
             programs |= set(SWITCH_PROGRAMS)
+        if spec.network.spray:
+            modules |= set(kernel_modules.SPRAYING)
         for link in spec.network.links:
             for channel in (link.forward, link.reverse):
                 if channel.rate_bps is not None and channel.queue is not None:

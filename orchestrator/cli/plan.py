@@ -287,6 +287,8 @@ def _alike(flows: Sequence[FlowDescription]) -> Iterator[tuple[str, str, int, li
             name for name in flow.path if name.rpartition(":")[0] not in (flow.source, flow.sink)
         ]
         path = " ".join(name.removesuffix(":forward") for name in inner or flow.path)
+        if flow.sprayed:
+            path += f", sprayed over {len(flow.sprayed)} channels more: packets overtake each other"
         return [
             flow.congestion or quantities.NO_VALUE,
             quantities.number(flow.base_rtt_s, 3, 1e-3),

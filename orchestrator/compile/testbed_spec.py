@@ -20,7 +20,7 @@ from orchestrator.planning.flows import programs
 from orchestrator.planning.runspec import Pair, PlannedFlow, RunSpec, at_most
 from orchestrator.protocol.numbering import host_address, host_mac
 from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
-from orchestrator.protocol.specification import ChannelSpec, FlowSpec, TestbedSpec
+from orchestrator.protocol.specification import ChannelSpec, FlowSpec, SpraySpec, TestbedSpec
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.protocol.version import SPECIFICATION_VERSION
 
@@ -108,6 +108,8 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
     }
     if network.ecmp_seed is not None:
         document["pair_rules"] = pair_rules(run)
+    if network.spray:
+        document["sprays"] = _sprays(network, endpoints)
     if run.sample_counters_s is not None:
         document["sample"]["counters_ns"] = nanoseconds(run.sample_counters_s)
     if run.capture is not None:
@@ -134,6 +136,8 @@ def interactive_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
             host["peers"] = [other for other in network.hosts if other != host["name"]]
         document["forwarding"] = _forwarding(network, list(network.hosts))
         document.pop("pair_rules", None)
+        if network.spray:
+            document["sprays"] = _sprays(network, list(network.hosts))
     document["flows"], document["planned_steps"], document["traces"] = [], [], []
     document["interactive"] = True
     return document
@@ -203,6 +207,25 @@ def _forwarding(network: Network, destinations: list[str]) -> dict[str, dict[str
             except LookupError:
                 continue  # in an unconnected part of the network; every flow has a path
     return table
+
+
+def _sprays(network: Network, destinations: list[str]) -> list[SpraySpec]:
+    """Return the equal links of each switch, with the destinations that have them in common."""
+    sprays: list[SpraySpec] = []
+    for switch in network.switches:
+        common: dict[tuple[str, ...], list[str]] = {}
+        for destination in destinations:
+            try:
+                hops = network.equal_hops(switch, destination)
+            except LookupError:
+                continue
+            common.setdefault(tuple(hop.link.name for hop in hops), []).append(destination)
+        sprays += [
+            {"switch": switch, "links": list(links), "destinations": hosts}
+            for links, hosts in common.items()
+            if len(links) > 1
+        ]
+    return sprays
 
 
 def _host_sysctls(run: RunSpec) -> dict[str, str | int]:

@@ -384,7 +384,7 @@ def _flows(
                 stop_s=flow.stop_s,
                 base_rtt_s=_base_rtt_s(spec, flow, measured_ns),
                 base_rtt_measured_s=None if measured_ns is None else measured_ns / 1e9,
-                path=flow.path,
+                path=flow.crossed,
                 congestion_fields=flow.shown or tcp.congestion_fields.get(number, ()),
                 transport=flow.transport,
                 traffic=flow.traffic,

@@ -355,6 +355,11 @@ class _TransferEnds(_Form):
     bytes: Count
 
 
+class _Sprayed(_Form):
+    switch: Name
+    packets: Annotated[dict[Name, Count], Field(min_length=2)]
+
+
 class _Done(_Form):
     origin_ns: TimeNs
     duration_ns: TimeNs
@@ -378,6 +383,7 @@ _FORMS: Mapping[str, Any] = {
     "timeline": _Timeline,
     "namespaces": _Namespaces,
     "namespace": _Namespace,
+    "sprayed": _Sprayed,
     "checksums": _Checksums,
     "captures": _Captures,
     "host": _Host,

@@ -78,7 +78,8 @@ class Network:
 
     Packets follow the path of least delay, then of fewest hops. Of equal paths, each node takes the
     first link. So every switch can decide the next hop by itself. With an ``ecmp_seed``, each node
-    takes one of the equal paths by a hash of the two ends.
+    takes one of the equal paths by a hash of the two ends. With ``spray``, each switch takes one of
+    them at random for every packet; ``path`` is the first one then, and ``spread`` has all.
     """
 
     hosts: tuple[str, ...]
@@ -88,6 +89,7 @@ class Network:
     bottlenecks: tuple[str, ...]
     live: bool = False
     ecmp_seed: int | None = None
+    spray: bool = False
     _leaves: set[str] = field(init=False, repr=False, compare=False, default_factory=set)
     _numbers: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
     _edges: dict[str, list[_Edge]] = field(
@@ -156,10 +158,30 @@ class Network:
         Raises:
             LookupError: no path joins the two.
         """
-        return self._best_hops(node, sink)[0]
+        return self.equal_hops(node, sink)[0]
 
-    def _best_hops(self, node: str, sink: str) -> list[Hop]:
-        """Return the hops from a node on paths of the least cost, in the order of the links."""
+    def spread(self, source: str, sink: str) -> tuple[Hop, ...]:
+        """Return the hops that packets from ``source`` to ``sink`` may take, the path's first.
+
+        Raises:
+            LookupError: no path joins the two.
+        """
+        hops = dict.fromkeys(self.path(source, sink))
+        nodes = [source] if self.spray else []
+        for node in nodes:
+            for hop in self.equal_hops(node, sink):
+                hops.setdefault(hop)
+                other = hop.link.b if hop.direction == "forward" else hop.link.a
+                if other != sink and other not in nodes:
+                    nodes.append(other)
+        return tuple(hops)
+
+    def equal_hops(self, node: str, sink: str) -> list[Hop]:
+        """Return the hops from a node on paths of the least cost, in the order of the links.
+
+        Raises:
+            LookupError: no path joins the two.
+        """
         costs = self._costs(sink)
         options = [
             (_beyond(hop, costs[other]), number, hop)
@@ -181,7 +203,7 @@ class Network:
         """
         if self.ecmp_seed is None:
             return self.next_hop(node, sink)
-        hops = self._best_hops(node, sink)
+        hops = self.equal_hops(node, sink)
         if len(hops) == 1:
             return hops[0]
         numbers = (self._numbers[each] for each in (source, sink, node))

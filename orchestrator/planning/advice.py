@@ -77,7 +77,7 @@ def advise(planned: AdviceInput) -> Iterator[Advice]:
     """Yield (path in the scenario, message) for each value that is probably a mistake."""
     crossing: dict[str, list[PlannedFlow]] = {}
     for flow in planned.flows:
-        for name in flow.path:
+        for name in flow.crossed:
             crossing.setdefault(name, []).append(flow)
     yield from _queues(planned, crossing)
     starved = list(_starved(planned, crossing))
@@ -186,7 +186,7 @@ def _unused(planned: AdviceInput) -> Iterator[Advice]:
     for number, group in enumerate(network.groups):
         if group.name not in used and ends.isdisjoint((*group.sources, *group.sinks)):
             yield ("topology", "groups", number), f"no flow uses group {group.name}"
-    crossed = {name for flow in planned.flows for name in (*flow.path, *flow.ack_path)}
+    crossed = {name for flow in planned.flows for name in (*flow.crossed, *flow.ack_crossed)}
     pairs = {pair for flow in planned.flows for pair in _pairs(flow)}
     for event in planned.events:
         for pair, path in event.routes.items():

@@ -31,7 +31,7 @@ class FlowDescription:
 
     ``parameters`` has those of the module and those of the sender's namespace. ``module`` is the
     user's folder of it. ``rate_bps`` is that of traffic with a constant rate. RTTs over a live
-    path are None.
+    path are None. ``path`` is the first one where packets are sprayed over equal paths.
     """
 
     name: str
@@ -52,6 +52,7 @@ class FlowDescription:
     base_rtt_s: float | None
     segment_rtt_s: float | None
     path: Sequence[str]
+    sprayed: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -255,6 +256,7 @@ def _describe_flow(flow: PlannedFlow, live: bool) -> FlowDescription:
         base_rtt_s=None if live else flow.base_rtt_s,
         segment_rtt_s=None if live else flow.segment_rtt_s,
         path=list(flow.path),
+        sprayed=list(flow.sprayed),
     )
 
 
@@ -263,7 +265,11 @@ def describe_bottleneck(hop: Hop, flows: Sequence[PlannedFlow]) -> BottleneckDes
     channel = hop.channel
     rate_bps, queue = channel.rate_bps, channel.queue
     rates_bps = [] if rate_bps is None else [rate_bps, *channel.later_rates]
-    rtts_s = [flow.propagation_rtt_s for flow in flows if hop.name in (*flow.path, *flow.ack_path)]
+    rtts_s = [
+        flow.propagation_rtt_s
+        for flow in flows
+        if hop.name in flow.crossed or hop.name in flow.ack_crossed
+    ]
     description = BottleneckDescription(
         name=hop.name,
         rate_bps=rate_bps,

@@ -76,7 +76,8 @@ def _run(run: RunDescription) -> contract.PlannedRun:
 
 
 def _flow(flow: FlowDescription) -> contract.PlannedFlow:
-    values = vars(flow) | {"parameters": dict(flow.parameters), "path": list(flow.path)}
+    lists = {"path": list(flow.path), "sprayed": list(flow.sprayed)}
+    values = vars(flow) | {"parameters": dict(flow.parameters)} | lists
     return contract.PlannedFlow.model_construct(**values)
 
 

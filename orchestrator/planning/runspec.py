@@ -45,7 +45,9 @@ class PlannedFlow:
     ``start_s`` includes the jitter; ``start_window_s`` is the time within which it was drawn.
     ``stop_s`` None means the end of the run; ``bytes`` None means no limit. ``traffic_parameters``
     are those of its engine (see testbed/traffic). ``path`` names the channels that the data cross,
-    and ``ack_path`` those of the return path. ``segment`` describes a full TCP segment.
+    and ``ack_path`` those of the return path. Where packets are sprayed over equal paths, these are
+    the first ones, and ``sprayed`` and ``ack_sprayed`` name the channels of the others. ``segment``
+    describes a full TCP segment.
 
     Three RTTs are those of the idle network as the run begins. ``propagation_rtt_s`` is the sum of
     the delays there and back, without transmission. ``base_rtt_s`` is that of a small packet (an
@@ -86,6 +88,18 @@ class PlannedFlow:
     segment: TcpSegment = FULL_SEGMENT
     server: Literal["sink", "source"] = "sink"
     mtu_bytes: int = DEFAULT_MTU_BYTES
+    sprayed: tuple[str, ...] = ()
+    ack_sprayed: tuple[str, ...] = ()
+
+    @property
+    def crossed(self) -> tuple[str, ...]:
+        """The channels that data cross, over all paths."""
+        return (*self.path, *self.sprayed)
+
+    @property
+    def ack_crossed(self) -> tuple[str, ...]:
+        """The channels that ACKs cross, over all paths."""
+        return (*self.ack_path, *self.ack_sprayed)
 
 
 @dataclass(frozen=True)

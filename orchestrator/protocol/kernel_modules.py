@@ -16,5 +16,8 @@ OBSERVERS = (TRACES, COUNTS)
 
 ALWAYS = (LINKS, "sch_ingress", "sch_netem", "act_mirred", "cls_matchall", "tcp_diag")
 
+SPRAYING = ("cls_bpf", "act_skbedit")
+"""What filters need that spray packets over equal paths."""
+
 BUILT_IN = frozenset({"sch_pfifo", "sch_bfifo"})
 """Queueing disciplines that are part of the kernel itself."""

@@ -226,6 +226,15 @@ class RuleSpec(TypedDict):
     """The outgoing link; None removes the rule, so that the destination's rule applies."""
 
 
+class SpraySpec(TypedDict):
+    """Links among which a switch chooses at random for each packet to some hosts."""
+
+    switch: str
+    links: list[str]
+    """Two or more; the first is that of ``forwarding``."""
+    destinations: list[str]
+
+
 class RouteStep(TimedStep):
     """Other routes at all switches at once."""
 
@@ -353,6 +362,8 @@ class TestbedSpec(_RunSpec):
     """{switch: {destination host: link by which its packets leave}}."""
     pair_rules: NotRequired[list[RuleSpec]]
     """Rules for pairs of hosts from the start on, where equal paths are chosen by pairs (ECMP)."""
+    sprays: NotRequired[list[SpraySpec]]
+    """Where packets are sprayed over equal paths, while traffic runs."""
     route_metrics: dict[str, dict[str, int]]
     """{host: {RTAX_* as decimal digits: value}} of all routes of a host."""
     global_sysctls: dict[str, str | int]

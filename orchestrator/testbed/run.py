@@ -110,13 +110,16 @@ class _WholeNetwork:
         return self._machine.trace(capture, hosts, self._bed.home_fd)
 
     def await_origin_ns(self) -> int:
-        """Restart the random generator, and return when traffic starts."""
+        """Restart the random generator, begin to spray, and return when traffic starts."""
         self._machine.restart_randomness()
+        self._bed.begin_spraying()
         return self._machine.origin_ns()
 
     def measure_after_traffic(self) -> None:
         """Count packets, and report wrong checksums where channels corrupt packets."""
         self._count_packets("end")
+        for sprayed in self._bed.sprayed():
+            self._records.fact("sprayed", **sprayed)
         if build.corrupts(self._spec):
             errors = readback.checksum_errors(self._bed)
             self._records.fact("checksums", at="end", errors=errors)

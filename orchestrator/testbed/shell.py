@@ -52,6 +52,7 @@ def serve(spec: TestbedSpec, records: Records, machine: Machine, output: str) ->
     thresholds.make_known(bed)
     machine.align()
     channels.reset_queues(bed)
+    bed.begin_spraying()
     _name_hosts(spec)
     _Shell(bed, spec, output).serve()
 

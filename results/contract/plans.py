@@ -43,6 +43,10 @@ class PlannedFlow(ResponseModel):
     base_rtt_s: Number = Field(description="null: over a live path")
     segment_rtt_s: Number = Field(description="null: over a live path")
     path: list[str] = Field(description="channels that its data cross")
+    sprayed: list[str] = Field(
+        description="further channels that its data cross, where packets are sprayed over equal "
+        "paths and so overtake each other"
+    )
 
 
 class PlannedEvent(WithValues):

@@ -41,6 +41,7 @@ WORDS: Mapping[str, str] = {
     "scheduling_delay": "scheduling delay of the host",
     "serialisation": "spacing of small frames",
     "settings_changed": "settings still in place at the end",
+    "spraying": "share of sprayed packets",
 }
 """What each check compares, by its name without what it is of."""
 

@@ -151,6 +151,34 @@ def test_ecmp_spreads_flows_over_the_links_that_the_plan_says(run: Run, tmp_path
         assert flow["base_rtt_measured_s"] == pytest.approx(asked.base_rtt_s, abs=20e-6)
 
 
+def test_spraying_uses_all_equal_links_evenly_and_reorders(run: Run, tmp_path: Path) -> None:
+    nodes = [{"id": name} for name in ("left", "a", "b", "c", "right", "far")]
+    equal = [*EQUAL, ("left", "c"), ("c", "right"), ("left", "far")]
+    edges = [{"source": a, "target": b, "delay": 2} for a, b in equal]
+    (tmp_path / "fabric.json").write_text(json.dumps({"nodes": nodes, "edges": edges}))
+    file = tmp_path / "fabric.yaml"
+    text = FABRIC.replace("routing: ecmp", "routing: spray").replace("hosts: 6}", "hosts: 1}, FAR")
+    text = text.replace("FAR", "{name: h, from: left, to: far}")
+    lines = text.splitlines()
+    lines[-2:] = ["flows: [{name: f, group: g}, {name: one, group: h}]"]
+    file.write_text("\n".join(lines) + "\n")
+    document = run(scenario=file)
+    require_faithful(document)
+    used = utilisation(document)
+    shares = [used[f"left-{spine}:forward"] for spine in "abc"]
+    # One flow is faster than a link, which it would not be with ECMP; and it takes all of them.
+    assert document["flows"][0]["goodput_bps"] > 25e6
+    assert max(shares) - min(shares) < 0.05, shares
+    assert used["left-far:forward"] > 0.9
+    assert used["a-right:forward"] == pytest.approx(used["left-a:forward"], abs=0.02)
+    assert document["flows"][0]["reorderings"] > 100
+    checks = {check["name"]: check for check in document["fidelity"]["checks"]}
+    choices = [name for name in checks if name.startswith("spraying ")]
+    assert sorted(name.split()[1] for name in choices) == ["left", "right"]
+    assert run(scenario=file)["digest"] == document["digest"]
+    assert run("seed=2", scenario=file)["digest"] != document["digest"]
+
+
 def test_a_backbone_from_graphml_routes_around_a_link_that_fails(run: Run) -> None:
     document = run(
         "duration=6s", "warmup=0s", "repetitions=1", "measure=[{name: around, from: 3s, to: 6s}]",

@@ -55,6 +55,8 @@ def _limited(
 
 def _delivers_at_once(spec: RunSpec, flow: PlannedFlow) -> bool:
     """Tell whether a channel of the flow may deliver several segments at a time, or reorders."""
+    if spec.network.spray:
+        return True
     changed = [state for event in spec.events for state in event.channels.items()]
     states = [(hop.name, hop.channel) for hop in spec.network.path(flow.source, flow.sink)]
     states += [(name, state.channel) for name, state in changed if name in flow.path]

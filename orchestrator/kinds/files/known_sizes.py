@@ -49,9 +49,9 @@ def _cache() -> Iterator[tuple[float, float]]:
     below = 0.0
     yield 1, 0.0
     shares = (_ETC_SMALL[0] + _ETC_SMALL[1], *_ETC_SMALL[2:])
-    for size, share in enumerate(shares, start=1):
+    for size_bytes, share in enumerate(shares, start=1):
         below += share
-        yield size + 1, round(below, 9)
+        yield size_bytes + 1, round(below, 9)
     first = len(_ETC_SMALL)
     for step in range(1, _PER_DECADE * _DECADES + 1):
         tail = 10 ** (-step / _PER_DECADE)

@@ -98,9 +98,10 @@ class _FlowEntry:
             pairs = self._pairs if part.hosts is None else [self._named(part.hosts)]
             for pair_index, (source, sink) in enumerate(pairs, start=first):
                 hops = self._paths(source, sink)
-                for hop in (*hops[0], *hops[1]):
-                    rtts_ns.setdefault(hop.name, set()).add(_rtt_ns(hops))
                 common = {**control, **self._shared(part.demand, source, sink, hops)}
+                on_paths = [hop.name for hop in (*hops[0], *hops[1])]
+                for channel in (*on_paths, *common["sprayed"], *common["ack_sprayed"]):
+                    rtts_ns.setdefault(channel, set()).add(_rtt_ns(hops))
                 for name_index in range(pair_index * flow.count, (pair_index + 1) * flow.count):
                     port = FIRST_PORT + self._before + len(flows)
                     start = self._start(part, name_index)
@@ -154,6 +155,8 @@ class _FlowEntry:
             "segment_rtt_s": self._segment_rtt_ns(demand, mtu, there, back) / NS_PER_S,
             "path": tuple(hop.name for hop in there),
             "ack_path": tuple(hop.name for hop in back),
+            "sprayed": self._sprayed(source, sink),
+            "ack_sprayed": self._sprayed(sink, source),
         }
 
     def _segment_rtt_ns(self, demand: Demand, mtu: int, there: Hops, back: Hops) -> int:
@@ -317,6 +320,14 @@ class _FlowEntry:
             return self._network.path(source, sink), self._network.path(sink, source)
         except LookupError as error:
             raise self._fault(("group",), str(error)) from None
+
+    def _sprayed(self, source: str, sink: str) -> tuple[str, ...]:
+        """Return the channels that packets may cross besides those of the path."""
+        if not self._network.spray:
+            return ()
+        first = {hop.name for hop in self._network.path(source, sink)}
+        hops = self._network.spread(source, sink)
+        return tuple(hop.name for hop in hops if hop.name not in first)
 
     def _fault(self, path: Path, message: str) -> ScenarioError:
         return ScenarioError([self._variant.mark(("flows", self._index, *path)).fault(message)])

@@ -234,6 +234,8 @@ class NetworkState:
             raise EventFault(
                 path, f"changes of routes must be at the same time or at least {least} apart"
             )
+        if self.inputs.network.spray:
+            raise EventFault(path, "packets are sprayed (`routing: spray`): flows have no one path")
         network = self._passable(request, path)
         for (source, sink), back in self._pairs(request, path).items():
             via = request.via[::-1] if back else request.via

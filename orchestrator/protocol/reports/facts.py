@@ -253,6 +253,15 @@ class Namespace(TypedDict):
     """Time on the bed's clock."""
 
 
+class Sprayed(TypedDict):
+    """How many packets a switch sprayed over each of some links while traffic ran."""
+
+    fact: str
+    switch: str
+    packets: dict[str, int]
+    """By the links' names."""
+
+
 class Checksums(TypedDict):
     """Packets with wrong checksums, by host; only when channels corrupt packets."""
 
@@ -409,6 +418,7 @@ FACTS: Mapping[str, Any] = {
     "timeline": Timeline,
     "namespaces": Namespaces,
     "namespace": Namespace,
+    "sprayed": Sprayed,
     "checksums": Checksums,
     "congestion": Congestion,
     "outcome": Outcome,

@@ -14,7 +14,7 @@ import select
 import signal
 import subprocess
 
-from orchestrator.protocol.kernel_modules import ALWAYS, BUILT_IN, COUNTS
+from orchestrator.protocol.kernel_modules import ALWAYS, BUILT_IN, COUNTS, SPRAYING
 from orchestrator.testbed.kernel import system
 
 TYPE_CHECKING = False
@@ -34,6 +34,8 @@ def needed(spec: TestbedSpec) -> set[str]:
     names = {*ALWAYS}
     if spec["switches"]:
         names.add("openvswitch")
+    if spec.get("sprays"):
+        names.update(SPRAYING)
     for link in spec["links"]:
         for direction in ("forward", "reverse"):
             channel = link[direction]

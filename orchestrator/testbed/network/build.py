@@ -9,7 +9,7 @@ from orchestrator.protocol.numbering import CHANNEL_ENDS, HOST_PREFIX_LENGTH, LI
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl, write_sysctl
-from orchestrator.testbed.network import channels, rtnl
+from orchestrator.testbed.network import channels, rtnl, spray
 from orchestrator.testbed.network.ethtool import Ethtool
 from orchestrator.testbed.network.nodes import (
     HOST_INDEX,
@@ -22,9 +22,11 @@ from orchestrator.testbed.network.switch import openflow, ovs
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
     from typing import Any
+
+    from mininet.link import Intf
 
     from orchestrator.protocol.specification import (
         HostSpec,
@@ -61,6 +63,8 @@ class Bed:
         # All ports of these namespaces belong to the bed.
         self.ports: tuple[int, int] | None = None
         self._rule_connections: dict[str, openflow.Connection] = {}
+        # The first priority of the filters of each spray.
+        self._spray_priorities: list[int] = []
         # The version of the running switches; None without switches.
         self.openvswitch: str | None = None
 
@@ -264,6 +268,8 @@ class Bed:
                 self.tool.set_offloads(interface.name)
                 mtu_bytes = interface.link.spec["mtu_bytes"]
                 rtnl.set_up(self.route, present[interface.name][0], interface.name, mtu_bytes)
+        for name in sorted(self.spraying_interfaces()):
+            qdisc.add_classifier_hook(self.route, present[name][0], name)
         self.route.flush()
         self.openvswitch = ovs.start_bridges(self.net.switches, self._flow_tables())
         first_rules = self.spec.get("pair_rules", [])
@@ -272,6 +278,38 @@ class Bed:
         for step in self.spec["planned_steps"]:
             if step["do"] == "route":
                 self._connect_to(rule["switch"] for rule in step["rules"])
+
+    def begin_spraying(self) -> None:
+        """Let switches choose among equal links for each packet from now on.
+
+        Random numbers of filters (bpf_user_rnd_u32 of the kernel) are seeded as the first such
+        filter is made. So in a guest they depend on the kernel's randomness now.
+        """
+        taken: dict[str, int] = {}
+        macs = {host["name"]: host["mac"] for host in self.spec["hosts"]}
+        present = rtnl.interfaces(self.route)
+        for one in self.spec.get("sprays", []):
+            names = [self._interface(one["switch"], link) for link in one["links"]]
+            self._spray_priorities.append(taken.get(names[0], 0) + 1)
+            taken[names[0]] = taken.get(names[0], 0) + len(names)
+            spray.add(
+                self.route,
+                [present[name][0] for name in names],
+                self._spray_priorities[-1],
+                [macs[host] for host in one["destinations"]],
+                one["switch"],
+            )
+        self.route.flush()
+
+    def sprayed(self) -> Iterator[dict[str, Any]]:
+        """Yield the values of the fact "sprayed" for each spray that has begun."""
+        present = rtnl.interfaces(self.route)
+        for one, priority in zip(self.spec.get("sprays", []), self._spray_priorities, strict=True):
+            first, *others = one["links"]
+            counts = spray.packets(self.route, present[self._interface(one["switch"], first)][0])
+            found = {link: counts[priority + place] for place, link in enumerate((*others, first))}
+            packets = {link: found[link] for link in one["links"]}
+            yield {"switch": one["switch"], "packets": packets}
 
     def _connect_to(self, switches: Iterable[str]) -> None:
         """Connect to switches whose rules for pairs of hosts are set."""
@@ -292,9 +330,21 @@ class Bed:
 
     def _port(self, switch_name: str, link_name: str) -> int:
         """Return the number of the switch's port to that link."""
+        return int(self.nodes[switch_name].ports[self._end_at(switch_name, link_name)])
+
+    def _interface(self, switch_name: str, link_name: str) -> str:
+        """Return the name of the switch's interface to that link."""
+        return str(self._end_at(switch_name, link_name).name)
+
+    def _end_at(self, switch_name: str, link_name: str) -> Intf:
         switch, link = self.nodes[switch_name], self.links[link_name]
-        interface = link.intf1 if link.intf1.node is switch else link.intf2
-        return int(switch.ports[interface])
+        return link.intf1 if link.intf1.node is switch else link.intf2
+
+    def spraying_interfaces(self) -> set[str]:
+        """Return the switches' interfaces from which packets are sprayed over others."""
+        return {
+            self._interface(one["switch"], one["links"][0]) for one in self.spec.get("sprays", [])
+        }
 
 
 def corrupts(spec: TestbedSpec) -> bool:

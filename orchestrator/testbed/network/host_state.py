@@ -57,7 +57,8 @@ class HostStates:
         bed = self._bed
         states = {"wires": (requested_of_wires(bed.spec["links"]), of_namespace(bed.wires))}
         switched = requested_of_switches(
-            {i.name: i.link.spec["mtu_bytes"] for s in bed.net.switches for i in s.intfList()}
+            {i.name: i.link.spec["mtu_bytes"] for s in bed.net.switches for i in s.intfList()},
+            bed.spraying_interfaces(),
         )
         present = of_namespace(bed.route) if switched else {}
         states["switches"] = switched, {name: present.get(name, "") for name in switched}
@@ -137,11 +138,17 @@ def requested_of_wires(links: Iterable[LinkSpec]) -> State:
     return state
 
 
-def requested_of_switches(mtus_bytes: Mapping[str, int]) -> State:
-    """Return the requested state of the switches' interfaces, given with the MTU of each."""
+def requested_of_switches(
+    mtus_bytes: Mapping[str, int], spraying: Collection[str] = frozenset()
+) -> State:
+    """Return the requested state of the switches' interfaces, given with the MTU of each.
+
+    Those that are ``spraying`` have filters.
+    """
     state: State = {}
     for name, mtu_bytes in mtus_bytes.items():
-        state |= _interface(name, mtu_bytes, _NO_QUEUE)
+        hooks = [_HOOK] if name in spraying else []
+        state |= _interface(name, mtu_bytes, _joined([*hooks, _NO_QUEUE]))
     return state
 
 

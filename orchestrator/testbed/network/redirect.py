@@ -24,7 +24,8 @@ RTM_NEWTFILTER, RTM_GETTFILTER = 44, 46
 TCA_MATCHALL_ACT = 2
 TCA_ACT_KIND, TCA_ACT_OPTIONS, TCA_ACT_STATS = 1, 2, 4
 _ACT_NESTED = TCA_ACT_OPTIONS | nl.NLA_F_NESTED
-_ETH_P_ALL, _PRIORITY = 0x0300, 1 << 16  # in network order
+_ETH_P_ALL = 0x0300  # in network order
+_TCA_MIRRED_PARMS = 2
 _ACT_STOLEN, _EGRESS_REDIR = 4, 1
 _POLICE, _MIRRED = 1, 2
 """Places of the two actions; without a policer, the redirection has the first place."""
@@ -39,19 +40,35 @@ def add_redirect(
     policer: PolicerSpec | None = None,
 ) -> None:
     """Queue the request for a redirection from ``hook`` to another interface, after a policer."""
-    mirred = struct.pack("=IIiiiiI", 0, 0, _ACT_STOLEN, 0, 0, _EGRESS_REDIR, target_index)
-    actions: list[tuple[str, bytes]] = [("mirred", nl.attribute(2, mirred))]  # TCA_MIRRED_PARMS
+    actions = [("mirred", mirred(target_index))]
     if policer is not None:
         actions.insert(0, ("police", qdisc.pack(policer["settings"])))
-    nested = [
-        nl.attribute(order, [nl.attribute(TCA_ACT_KIND, kind), nl.attribute(_ACT_NESTED, options)])
-        for order, (kind, options) in enumerate(actions, start=1)
-    ]
-    body = qdisc.TCMSG.pack(0, index, 0, hook, _PRIORITY | _ETH_P_ALL)
-    body += nl.attribute(qdisc.TCA_KIND, "matchall")
-    body += nl.attribute(qdisc.TCA_OPTIONS, nl.attribute(TCA_MATCHALL_ACT, nested))
-    flags = nl.NLM_F_CREATE | nl.NLM_F_EXCL
-    route.queue(RTM_NEWTFILTER, flags, body, f"{what} redirect")
+    nested = [action(order, *each) for order, each in enumerate(actions, start=1)]
+    options = nl.attribute(TCA_MATCHALL_ACT, nested)
+    add_filter(route, (index, hook, 1), "matchall", options, f"{what} redirect")
+
+
+def mirred(target_index: int) -> bytes:
+    """Return the options of act_mirred that redirect to an interface, where packets leave."""
+    parameters = struct.pack("=IIiiiiI", 0, 0, _ACT_STOLEN, 0, 0, _EGRESS_REDIR, target_index)
+    return nl.attribute(_TCA_MIRRED_PARMS, parameters)
+
+
+def action(order: int, kind: str, options: bytes) -> bytes:
+    """Return the attribute of a filter's action of that order, from 1."""
+    return nl.attribute(
+        order, [nl.attribute(TCA_ACT_KIND, kind), nl.attribute(_ACT_NESTED, options)]
+    )
+
+
+def add_filter(
+    route: nl.Netlink, place: tuple[int, int, int], kind: str, options: nl.Payload, what: str
+) -> None:
+    """Queue the request for a filter at ``place``: an interface, a hook and a priority from 1."""
+    index, hook, priority = place
+    body = qdisc.TCMSG.pack(0, index, 0, hook, priority << 16 | _ETH_P_ALL)
+    body += nl.attribute(qdisc.TCA_KIND, kind) + nl.attribute(qdisc.TCA_OPTIONS, options)
+    route.queue(RTM_NEWTFILTER, nl.NLM_F_CREATE | nl.NLM_F_EXCL, body, what)
 
 
 def _dump(index: int) -> bytes:

@@ -318,3 +318,55 @@ def test_the_shipped_backbone_crosses_its_failing_link(tmp_path: Path) -> None:
     crossing = [flow.name for flow in run.flows if "Frankfurt-Munich:forward" in flow.path]
     assert len(crossing) >= 2
     assert {pair for event in run.events for pair in event.routes}
+
+
+SPRAY = ECMP.replace("routing: ecmp", "routing: spray").replace("hosts: 60", "hosts: 2")
+
+
+def test_sprayed_packets_may_cross_all_equal_paths(tmp_path: Path) -> None:
+    run = planned(tmp_path, SPRAY, nodes=INNER, edges=DIAMOND)
+    flow = run.flows[0]
+    assert flow.path == ("g_src0:forward", "a-x:forward", "x-c:forward", "g_dst0:forward")
+    assert set(flow.sprayed) == {f"{link}:forward" for link in ("a-y", "a-z", "y-c", "z-c")}
+    assert {name.replace("reverse", "forward") for name in flow.ack_crossed} == set(flow.crossed)
+    spec = bed_spec(run, 2**30)
+    assert spec["sprays"] == [
+        {
+            "switch": "a",
+            "links": ["a-x", "a-y", "a-z"],
+            "destinations": ["g_dst0", "g_dst1"],
+        },
+        {
+            "switch": "c",
+            "links": ["x-c", "y-c", "z-c"],
+            "destinations": ["g_src0", "g_src1"],
+        },
+    ]
+    assert spec["forwarding"]["a"]["g_dst0"] == "a-x"
+    assert "sprays" not in bed_spec(planned(tmp_path), 2**30)
+    # the queue of every link is sized by the flows that cross it
+    text = SPRAY.replace("routing: spray", "routing: spray\n  queue: {limit: 2bdp}")
+    sized = planned(tmp_path, text, nodes=INNER, edges=DIAMOND).network.links
+    limits = {link.forward.queue.limit_packets for link in sized if link.forward.queue}
+    assert len(limits) == 1
+    # other equal paths are other choices
+    uneven = [*DIAMOND, {"source": "x", "target": "y"}]
+    spread = planned(tmp_path, SPRAY, nodes=INNER, edges=uneven).flows[0].sprayed
+    assert not [name for name in spread if name.startswith("x-y")]
+    network = run.network
+    assert network_json.decode(network_json.encode(network)).spread("g_src1", "g_dst1") == (
+        network.spread("g_src1", "g_dst1")
+    )
+
+
+def test_spraying_needs_equal_rates_and_takes_no_reroute(tmp_path: Path) -> None:
+    slow = SPRAY.replace("routing: spray", "routing: spray\n  links: [{name: a-y, rate: 5mbit}]")
+    (fault,) = faults(tmp_path, slow, nodes=INNER, edges=DIAMOND)
+    assert "packets to g_dst0 are sprayed over a-x:forward and a-y:forward" in fault
+    assert "give both the same rate, or different delays" in fault
+    longer = slow.replace("rate: 5mbit", "rate: 5mbit, delay: 2ms")
+    (flow, _other) = planned(tmp_path, longer, nodes=INNER, edges=DIAMOND).flows
+    assert set(flow.sprayed) == {"a-z:forward", "z-c:forward"}
+    events = "events: [{at: 1s, link: a-x, state: down, reroute: true}]\n"
+    (fault,) = faults(tmp_path, SPRAY + events, nodes=INNER, edges=DIAMOND)
+    assert "packets are sprayed (`routing: spray`): flows have no one path" in fault
