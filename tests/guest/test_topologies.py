@@ -11,6 +11,7 @@ import pytest
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
 from tests.guest.conftest import QUICKSTART, Run
+from tests.support.failed_checks import failed_checks
 
 pytestmark = pytest.mark.guest
 
@@ -151,17 +152,39 @@ def test_ecmp_spreads_flows_over_the_links_that_the_plan_says(run: Run, tmp_path
         assert flow["base_rtt_measured_s"] == pytest.approx(asked.base_rtt_s, abs=20e-6)
 
 
-def test_spraying_uses_all_equal_links_evenly_and_reorders(run: Run, tmp_path: Path) -> None:
+SPRAYING = """\
+version: 1
+name: spraying
+duration: 4s
+warmup: 1s
+topology:
+  kind: graph
+  file: fabric.json
+  rate: 20mbit
+  delay: 2ms
+  queue: {limit: 60p}
+  routing: spray
+  access: {rate: 100mbit, delay: 5ms}
+  groups:
+    - {name: g, from: left, to: right}
+    - {name: h, from: left, to: far}
+flows: [{name: f, group: g}, {name: one, group: h}]
+"""
+
+
+def spraying(folder: Path) -> Path:
+    """Write the scenario: three equal paths to one router, and one path to another router."""
     nodes = [{"id": name} for name in ("left", "a", "b", "c", "right", "far")]
-    equal = [*EQUAL, ("left", "c"), ("c", "right"), ("left", "far")]
-    edges = [{"source": a, "target": b, "delay": 2} for a, b in equal]
-    (tmp_path / "fabric.json").write_text(json.dumps({"nodes": nodes, "edges": edges}))
-    file = tmp_path / "fabric.yaml"
-    text = FABRIC.replace("routing: ecmp", "routing: spray").replace("hosts: 6}", "hosts: 1}, FAR")
-    text = text.replace("FAR", "{name: h, from: left, to: far}")
-    lines = text.splitlines()
-    lines[-2:] = ["flows: [{name: f, group: g}, {name: one, group: h}]"]
-    file.write_text("\n".join(lines) + "\n")
+    links = [*EQUAL, ("left", "c"), ("c", "right"), ("left", "far")]
+    edges = [{"source": a, "target": b} for a, b in links]
+    (folder / "fabric.json").write_text(json.dumps({"nodes": nodes, "edges": edges}))
+    file = folder / "spraying.yaml"
+    file.write_text(SPRAYING)
+    return file
+
+
+def test_spraying_uses_all_equal_links_evenly_and_reorders(run: Run, tmp_path: Path) -> None:
+    file = spraying(tmp_path)
     document = run(scenario=file)
     require_faithful(document)
     used = utilisation(document)
@@ -177,6 +200,22 @@ def test_spraying_uses_all_equal_links_evenly_and_reorders(run: Run, tmp_path: P
     assert sorted(name.split()[1] for name in choices) == ["left", "right"]
     assert run(scenario=file)["digest"] == document["digest"]
     assert run("seed=2", scenario=file)["digest"] != document["digest"]
+
+
+BIASED = """
+from orchestrator.testbed.network import spray
+fair = spray.program
+spray.program = lambda macs, choices: fair(macs, choices + 1 if choices > 1 else 1)
+"""
+"""Three links get 1/4, 1/4 and 1/2 of the packets, as a filter chain would if it were wrong."""
+
+
+def test_the_check_sees_links_that_get_too_much(run: Run, tmp_path: Path) -> None:
+    hook = tmp_path / "hook.py"
+    hook.write_text(BIASED)
+    document = run(scenario=spraying(tmp_path), hook=hook)
+    assert document["fidelity"]["verdict"] == "unfaithful"
+    assert failed_checks(document) == {"spraying"}
 
 
 def test_a_backbone_from_graphml_routes_around_a_link_that_fails(run: Run) -> None:
