@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.application import making_runs
 from orchestrator.application.events import Listener
 from orchestrator.errors import RunError
-from orchestrator.evaluation import card, card_files
+from orchestrator.evaluation.card import document, files
 from orchestrator.evaluation.judging import JudgedCriterion, PairKey, judge
 from orchestrator.evaluation.verdicts import LIMITED, MEETS, Grade
 from orchestrator.planning.costs.estimate import wall_s
@@ -43,7 +43,7 @@ class EvaluationResult:
     @property
     def document(self) -> dict[str, Any]:
         """The JSON of the card."""
-        return card.document(self.prepared, self.judged, self.db)
+        return document.of_card(self.prepared, self.judged, self.db)
 
     def write(self) -> list[Path]:
         """Write the card into its folder and return its files; an earlier card is replaced.
@@ -51,7 +51,7 @@ class EvaluationResult:
         Raises:
             UsageError: the folder has files and no card, or cannot be written.
         """
-        return card_files.write(self.prepared, self.judged, self.db)
+        return files.write(self.prepared, self.judged, self.db)
 
 
 def evaluate(
@@ -62,7 +62,7 @@ def evaluate(
     The status is 1 if a run failed, or if a criterion that is required is not met. A criterion that
     is met with limits is met.
     """
-    card_files.require_folder(prepared.request.folder)
+    files.require_folder(prepared.request.folder)
     ids = _make_runs(prepared, settings, listener)
     with Store.open_read_only(settings.db) as store:
         judged = [

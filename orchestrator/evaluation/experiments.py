@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ruamel.yaml import YAML
 
 from orchestrator.evaluation.controls import Control
+from orchestrator.evaluation.loading import FOLDER
 from orchestrator.evaluation.model import CANDIDATE, REFERENCE, Criterion
 from orchestrator.planning.plan import Plan, plan
 from orchestrator.scenario.loader import load_text
@@ -81,8 +82,11 @@ def prepare(
     pairs: Sequence[Pairing],
     length: Length,
     folder: Path,
+    files: Path = FOLDER,
 ) -> list[CardExperiment]:
     """Load and plan the scenarios of a criterion; nothing is written.
+
+    ``files`` is where the files are that they name. The card has copies beside its scenarios.
 
     Raises:
         ScenarioError: a scenario is not valid with a control.
@@ -91,7 +95,7 @@ def prepare(
     for pair in pairs:
         path = folder / SCENARIOS / name / pair.file
         text = scenario_text(criterion, pair)
-        loaded: LoadedScenario = load_text(text, path, reduced=length == "quick")
+        loaded: LoadedScenario = load_text(text, files / path.name, reduced=length == "quick")
         experiments.append(CardExperiment(name, pair, path, text, plan(loaded)))
     return experiments
 

@@ -16,7 +16,8 @@ FOLDER = Path(__file__).resolve().parent / "criteria"
 ORDER = (
     "utilisation", "collapse", "ack-loss", "bufferbloat", "shallow-buffers", "fairness",
     "rtt-fairness", "short-beside-long", "long-beside-short", "harm", "real-time",
-    "random-loss", "reordering", "transients", "aqm", "idle",
+    "random-loss", "reordering", "varying-delay", "transients", "wireless", "satellite",
+    "data-centre", "incast", "aqm", "ecn", "several-bottlenecks", "idle", "ack-congestion",
 )  # fmt: skip
 """The order of the card; others come after these, by their names."""
 

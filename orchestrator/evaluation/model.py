@@ -143,6 +143,7 @@ class Criterion(Strict):
     sources: list[Source] = Field(min_length=1)
     quick_leaves_out: str = Field(description="what the quick form does not run")
     rows: list[Row] = Field(min_length=1)
+    files: list[str] = Field(default_factory=list, description="that the scenario names, beside it")
     scenario: dict[str, Any] = Field(description="in the scenario language")
 
     @property

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from results.records.model import RunRow
 
 
-def document(
+def of_card(
     prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], db: Path
 ) -> dict[str, Any]:
     """Return the JSON contract of a card."""

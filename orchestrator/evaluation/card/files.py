@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 from orchestrator import plaintext
 from orchestrator.errors import UsageError
-from orchestrator.evaluation import card, card_junit, card_page
+from orchestrator.evaluation import loading
+from orchestrator.evaluation.card import document, junit, page
+from orchestrator.evaluation.experiments import SCENARIOS
 from orchestrator.files.atomic_writes import require_folder as require_parent
 from orchestrator.files.atomic_writes import write_folder
 
@@ -44,23 +46,24 @@ def write(prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], db: P
     """
     folder = prepared.request.folder
     require_folder(folder)
-    document = json.dumps(
-        card.document(prepared, judged, db), indent=2, allow_nan=False, ensure_ascii=False
-    )
-    texts = {
-        HTML: card_page.page(prepared, judged, db),
-        JSON: f"{plaintext.visible_json(document)}\n",
-        JUNIT: card_junit.xml(prepared.candidate.name, judged),
+    made = document.of_card(prepared, judged, db)
+    text = json.dumps(made, indent=2, allow_nan=False, ensure_ascii=False)
+    texts: dict[str, str | bytes] = {
+        HTML: page.page(prepared, judged, db),
+        JSON: f"{plaintext.visible_json(text)}\n",
+        JUNIT: junit.xml(prepared.candidate.name, judged),
     }
     for one in judged:
         for each in one.experiments:
             texts[str(each.path.relative_to(folder))] = each.text
+        for name in one.criterion.files:
+            texts[f"{SCENARIOS}/{one.name}/{name}"] = (loading.FOLDER / name).read_bytes()
 
     def fill(draft: Path) -> None:
         for name, text in texts.items():
             path = draft / name
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
 
     write_folder(folder, JSON, True, fill)
     return [folder / name for name in (HTML, JSON, JUNIT)]

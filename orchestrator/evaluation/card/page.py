@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator.evaluation import card, wording
+from orchestrator.evaluation import wording
+from orchestrator.evaluation.card import document
 from orchestrator.evaluation.verdicts import GRADES
 from results.report import LabelledValue, Section, Table, html_page
 from results.wording import quantities
@@ -75,7 +76,7 @@ def _overview(prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], d
         trust=[_trust(rows)],
         provenance=[
             LabelledValue("kernel", ", ".join(kernels)),
-            LabelledValue("digest of all runs", card.digest(rows)),
+            LabelledValue("digest of all runs", document.digest(rows)),
         ],
         command=_commands(prepared, [one.name for one in judged], db),
         scenario="Each criterion below has its scenario.",
@@ -92,7 +93,7 @@ def _trust(rows: Sequence[RunRow]) -> Table:
 
 
 def _commands(prepared: PreparedEvaluation, names: Sequence[str], db: Path) -> str:
-    return "\n".join(card.command(prepared, name, db) for name in names)
+    return "\n".join(document.command(prepared, name, db) for name in names)
 
 
 def _section(prepared: PreparedEvaluation, judged: JudgedCriterion, db: Path) -> Section:
@@ -110,9 +111,9 @@ def _section(prepared: PreparedEvaluation, judged: JudgedCriterion, db: Path) ->
         notes=[left_out] if prepared.request.length == "quick" else (),
         methods=[f"{row.id}: {row.reason.strip()}" for row in criterion.rows],
         trust=[_trust(judged.rows)],
-        provenance=[LabelledValue("digest of these runs", card.digest(judged.rows))],
+        provenance=[LabelledValue("digest of these runs", document.digest(judged.rows))],
         command="\n".join(
-            [card.command(prepared, judged.name, db), "", *_cell_commands(prepared, judged, db)]
+            [document.command(prepared, judged.name, db), "", *_cell_commands(prepared, judged, db)]
         ),
         scenario=judged.experiments[0].text,
     )
@@ -125,7 +126,7 @@ def _cell_commands(
     labels = wording.labels(judged.cells)
     places: dict[str, str] = {}
     for cell in judged.cells:
-        made = card.cell_command(prepared, judged.experiments, cell, db)
+        made = document.cell_command(prepared, judged.experiments, cell, db)
         places.setdefault(made, wording.place(cell, labels))
     for made, place in places.items():
         yield f"# {place or 'the one cell'}"

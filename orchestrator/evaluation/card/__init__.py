@@ -1,0 +1,1 @@
+"""The card: as data, and the files that it is written to."""
