@@ -15,13 +15,14 @@ from web import pages
 from web.api import details, document_route, papers, runs, traces
 from web.api import experiments as api_experiments
 from web.api.curves import curves
-from web.charts import cells
+from web.charts import cells as drawn_cells
 from web.contract.problem import Error, Problem
 from web.html import formats
 from web.http import reader, security
 from web.http.cache import CACHE, MOST_TRACED, TRACED, Cache
 from web.http.streams import STREAMS, Streams
 from web.pages import editing
+from web.views import cards as report_cards
 from web.views import claim_evidence
 
 API = (
@@ -36,6 +37,7 @@ def create_app(
     hosts: Collection[str] = (),
     edit: bool = False,
     tell: Tell = say_nothing,
+    cards: Path | None = None,
 ) -> Flask:
     """Return the dashboard over the results store at ``db``.
 
@@ -48,6 +50,8 @@ def create_app(
     length of one change. The ``Host`` header must name loopback then, with a token, too. The first
     change migrates a store of an earlier schema, of which ``tell`` is told.
 
+    Report cards are those of ``cards`` and of the folders in it, by default the store's folder.
+
     Raises:
         UsageError: the token is too short or cannot stand in an address.
     """
@@ -57,11 +61,12 @@ def create_app(
     app.config[TRACED] = Cache(MOST_TRACED)
     app.config[reader.METRIC_CACHE] = MetricCache()
     app.config[claim_evidence.FOLDER] = claim_evidence.USUAL
+    app.config[report_cards.FOLDER] = Path(db).parent if cards is None else cards
     app.config[STREAMS] = Streams()
     app.json.sort_keys = False  # type: ignore[attr-defined]
     app.jinja_env.trim_blocks = app.jinja_env.lstrip_blocks = True
     formats.register(app)
-    cells.register(app)
+    drawn_cells.register(app)
     security.protect(app, token, hosts, {editing.NAME} if edit else ())
     for blueprint in pages.blueprints():
         app.register_blueprint(blueprint)

@@ -25,10 +25,12 @@ def serve(
     port: int = 8080,
     token: str | None = None,
     edit: bool = False,
+    cards: Path | None = None,
 ) -> None:
     """Serve the dashboard until interrupted; its address goes to standard error.
 
-    Port 0 takes any free one. With ``edit`` its pages write notes and tags.
+    Port 0 takes any free one. With ``edit`` its pages write notes and tags. ``cards`` is the folder
+    of report cards, the store's by default.
 
     Raises:
         UsageError: host or port cannot be listened on, or others could reach them and there is
@@ -37,7 +39,8 @@ def serve(
     listener = listen(host, port, token, edit)
     with listener:
         own = socket.gethostname()
-        app = create_app(db, token, hosts={host, own, f"{own}.local"}, edit=edit, tell=say)
+        hosts = {host, own, f"{own}.local"}
+        app = create_app(db, token, hosts=hosts, edit=edit, tell=say, cards=cards)
         what = "dashboard, which writes notes and tags," if edit else "dashboard"
         say(f"{what} of {db}: {address(listener, token)}")
         server = make_server(app, listener)

@@ -234,6 +234,9 @@ def evaluate(
     length: str = "quick",
     only: Sequence[str] = (),
     required: Sequence[str] = (),
+    kernel: str | None = None,
+    baseline: str | Path | None = None,
+    pdf: bool = False,
     db: str | Path = DEFAULT_DB,
     jobs: int = 1,
     executor: str = LOCAL,
@@ -245,7 +248,15 @@ def evaluate(
         UsageError: there is no such control, module or criterion, or the card cannot be written.
     """
     request = EvaluationRequest(
-        str(candidate), Path(output), against, require_length(length), only, required
+        str(candidate),
+        Path(output),
+        against,
+        require_length(length),
+        only,
+        required,
+        kernel,
+        None if baseline is None else str(baseline),
+        pdf,
     )
     settings = _settings(db, backends.DEFAULT, executor, jobs)
     found = evaluating.evaluate(prepare_evaluation(request), settings, listener or ProgressBar())

@@ -43,6 +43,23 @@ from orchestrator.evaluation.prepared import AGAINST, EvaluationRequest, prepare
     help="Exit with 1 unless it is met, with limits or without. Repeatable.",
 )
 @click.option(
+    "--kernel",
+    metavar="KERNEL",
+    help="The guest's kernel of all runs: a series such as 6.12, or the path of a tree or tarball.",
+)
+@click.option(
+    "--baseline",
+    metavar="NAME|FOLDER|CARD",
+    help="Also say what changed from another control, another version of a module, or a card.json "
+    "that was written earlier, such as on another kernel.",
+)
+@click.option(
+    "--no-explain",
+    is_flag=True,
+    help="Do not make a run of each criterion that is not met again, to say what happened there.",
+)
+@click.option("--pdf", is_flag=True, help="Write card.pdf, too.")
+@click.option(
     "--plan",
     "only_plan",
     is_flag=True,
@@ -58,7 +75,7 @@ from orchestrator.evaluation.prepared import AGAINST, EvaluationRequest, prepare
     "folder",
     metavar="DIR",
     type=click.Path(file_okay=False, path_type=Path),
-    help="The card's folder: card.html, card.json, card.xml (JUnit) and scenarios.",
+    help="The card's folder: card.html, card.json, card.xml (JUnit), badges and scenarios.",
 )
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 def command(
@@ -67,6 +84,10 @@ def command(
     length: str | None,
     only: str | None,
     required: tuple[str, ...],
+    kernel: str | None,
+    baseline: str | None,
+    no_explain: bool,
+    pdf: bool,
     only_plan: bool,
     jobs: int | None,
     executor: str,
@@ -88,6 +109,8 @@ def command(
     orchestrator evaluate ./mycc --jobs 2 -o card
     orchestrator evaluate bbr --only harm,shallow-buffers -o card
     orchestrator evaluate ./mycc --require harm --require collapse -o card
+    orchestrator evaluate ./mycc --baseline ./mycc-before -o card
+    orchestrator evaluate ./mycc --kernel 6.1 --baseline card/card.json -o card-6.1
     """
     if folder is None and not only_plan:
         raise UsageError("-o DIR: is missing; it names the folder that the card is written to")
@@ -98,10 +121,14 @@ def command(
         require_length(length or "quick"),
         () if only is None else _names(only),
         required,
+        shared.kernel_text(kernel),
+        baseline,
+        pdf,
+        not no_explain,
     )
     prepared = prepare(request)
     if only_plan:
-        planned = costs.of_criteria(prepared.experiments, db)
+        planned = costs.of_criteria(prepared.all_experiments, db)
         if as_json:
             terminal.print_json(costs.document(prepared, planned))
         else:

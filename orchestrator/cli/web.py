@@ -36,9 +36,21 @@ TOKEN_VARIABLE = "ORCHESTRATOR_WEB_TOKEN"
 @click.option(
     "--edit", is_flag=True, help="Let the pages write notes and tags; on loopback addresses only."
 )
+@click.option(
+    "--cards",
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="The folder of folders with report cards; that of the database by default.",
+)
 @click.option("--token", hidden=True, help="Refused: every user of the machine could see it.")
 def command(
-    db: Path, host: str, port: int, token_file: Path | None, edit: bool, token: str | None
+    db: Path,
+    host: str,
+    port: int,
+    token_file: Path | None,
+    edit: bool,
+    cards: Path | None,
+    token: str | None,
 ) -> None:
     """Serve the dashboard of stored runs until Ctrl-C. It only reads, unless --edit is given.
 
@@ -62,4 +74,4 @@ def command(
             said = earlier_schema.warning(store.connection, db) if edit else None
         if said is not None:
             StatusLine().say(said)
-    web.serve(db, host, port, known, edit)
+    web.serve(db, host, port, known, edit, cards)

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.application import making_runs
 from orchestrator.application.events import Listener
 from orchestrator.errors import RunError
-from orchestrator.evaluation.card import document, files
+from orchestrator.evaluation import reasons
+from orchestrator.evaluation.card import changes, document, files
 from orchestrator.evaluation.judging import JudgedCriterion, PairKey, judge
+from orchestrator.evaluation.prepared import PreparedEvaluation
 from orchestrator.evaluation.verdicts import LIMITED, MEETS, Grade
 from orchestrator.planning.costs.estimate import wall_s
 from orchestrator.planning.plan import Plan
+from results.contract.evaluations import Card
 from results.store.store import Store
 
 if TYPE_CHECKING:
     from orchestrator.application.making_runs import RunSettings
-    from orchestrator.evaluation.prepared import PreparedEvaluation
 
 
 @dataclass(frozen=True)
@@ -30,6 +32,7 @@ class EvaluationResult:
     judged: Sequence[JudgedCriterion]
     db: Path
     status: int
+    baseline: EvaluationResult | None = None
 
     def __repr__(self) -> str:
         """Return the grades, short enough for a notebook."""
@@ -43,7 +46,16 @@ class EvaluationResult:
     @property
     def document(self) -> dict[str, Any]:
         """The JSON of the card."""
-        return document.of_card(self.prepared, self.judged, self.db)
+        return self.card.document()
+
+    @property
+    def card(self) -> Card:
+        """The card as a model, with what changed from the baseline, if there is one."""
+        made = document.of_card(self.prepared, self.judged, self.db)
+        before = self.prepared.baseline if self.baseline is None else self.baseline.card
+        if isinstance(before, Card):
+            made.changes = changes.changes(before, made)
+        return made
 
     def write(self) -> list[Path]:
         """Write the card into its folder and return its files; an earlier card is replaced.
@@ -51,7 +63,12 @@ class EvaluationResult:
         Raises:
             UsageError: the folder has files and no card, or cannot be written.
         """
-        return files.write(self.prepared, self.judged, self.db)
+        texts = files.texts(self.prepared, self.judged, self.card, self.db)
+        if self.baseline is not None:
+            own = self.baseline
+            below = files.texts(own.prepared, own.judged, own.card, own.db)
+            texts |= {f"{files.BASELINE}/{name}": text for name, text in below.items()}
+        return files.write(self.prepared.request.folder, texts)
 
 
 def evaluate(
@@ -63,12 +80,23 @@ def evaluate(
     is met with limits is met.
     """
     files.require_folder(prepared.request.folder)
+    before = None
+    if isinstance(prepared.baseline, PreparedEvaluation):
+        before = _evaluated(prepared.baseline, settings, listener)
+    return replace(_evaluated(prepared, settings, listener), baseline=before)
+
+
+def _evaluated(
+    prepared: PreparedEvaluation, settings: RunSettings, listener: Listener
+) -> EvaluationResult:
     ids = _make_runs(prepared, settings, listener)
     with Store.open_read_only(settings.db) as store:
         judged = [
             judge(name, criterion, prepared.candidate, prepared.experiments[name], ids[name], store)
             for name, criterion in prepared.criteria.items()
         ]
+    if prepared.request.explain:
+        judged = [reasons.explained(one, settings, listener) for one in judged]
     unmet = [
         one for one in judged
         if one.name in prepared.request.required and one.grade not in (MEETS, LIMITED)

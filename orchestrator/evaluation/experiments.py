@@ -82,11 +82,12 @@ def prepare(
     pairs: Sequence[Pairing],
     length: Length,
     folder: Path,
-    files: Path = FOLDER,
+    kernel: str | None = None,
 ) -> list[CardExperiment]:
     """Load and plan the scenarios of a criterion; nothing is written.
 
-    ``files`` is where the files are that they name. The card has copies beside its scenarios.
+    The files that they name are beside the criterion. The card has copies beside its scenarios.
+    ``kernel`` is that of all runs, None for the machine's default.
 
     Raises:
         ScenarioError: a scenario is not valid with a control.
@@ -94,15 +95,17 @@ def prepare(
     experiments = []
     for pair in pairs:
         path = folder / SCENARIOS / name / pair.file
-        text = scenario_text(criterion, pair)
-        loaded: LoadedScenario = load_text(text, files / path.name, reduced=length == "quick")
+        text = scenario_text(criterion, pair, kernel)
+        loaded: LoadedScenario = load_text(text, FOLDER / path.name, reduced=length == "quick")
         experiments.append(CardExperiment(name, pair, path, text, plan(loaded)))
     return experiments
 
 
-def scenario_text(criterion: Criterion, pair: Pairing) -> str:
-    """Return the scenario as YAML, with the controls in their places."""
+def scenario_text(criterion: Criterion, pair: Pairing, kernel: str | None = None) -> str:
+    """Return the scenario as YAML, with the controls in their places, on a kernel."""
     values: dict[str, Any] = copy.deepcopy(criterion.scenario)
+    if kernel is not None:
+        values["kernel"] = kernel
     for flow in values["flows"]:
         if flow.get("congestion") == CANDIDATE:
             flow["congestion"] = pair.control.value

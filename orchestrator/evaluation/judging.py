@@ -68,13 +68,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class JudgedCriterion:
-    """A criterion with its cells, row by row. ``rows`` are the runs in the order of the plan."""
+    """A criterion with its cells, row by row. ``rows`` are the runs in the order of the plan.
+
+    ``explained`` is a sentence on a run of the cell that decides, where the criterion is not met.
+    """
 
     name: str
     criterion: Criterion
     cells: Sequence[Cell]
     experiments: Sequence[CardExperiment]
     rows: Sequence[RunRow]
+    explained: str | None = None
 
     @property
     def grade(self) -> Grade:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.errors import UsageError
 from orchestrator.evaluation import controls, experiments, loading
+from orchestrator.evaluation.card import changes
+from orchestrator.evaluation.card.names import JSON as CARD
 from orchestrator.units import listed, shown
+from results.contract import evaluations as contract
 
 if TYPE_CHECKING:
     from orchestrator.evaluation.controls import Control
@@ -44,6 +47,11 @@ class EvaluationRequest:
         length: "quick" or "full".
         only: names of criteria; all where there is none.
         required: names of criteria that must be met; the exit status is 1 if one is not.
+        kernel: the guest's kernel, as a scenario names it; the machine's default where it is None.
+        baseline: what the card is compared with: a congestion control, the folder of a module's
+            sources, or a card.json or its folder.
+        pdf: whether the card is written as a PDF, too.
+        explain: whether a run of each criterion that is not met is made again, and explained.
         folder: where the card is written; its scenarios have their places below it.
     """
 
@@ -53,23 +61,43 @@ class EvaluationRequest:
     length: Length = "quick"
     only: Sequence[str] = ()
     required: Sequence[str] = ()
+    kernel: str | None = None
+    baseline: str | None = None
+    pdf: bool = False
+    explain: bool = True
 
 
 @dataclass(frozen=True)
 class PreparedEvaluation:
-    """The criteria that a request names, with the experiments that they need."""
+    """The criteria that a request names, with the experiments that they need.
+
+    ``baseline`` is what the card is compared with: an evaluation of its own, or a card that was
+    written earlier.
+    """
 
     request: EvaluationRequest
     candidate: Control
     references: Sequence[Control]
     criteria: Mapping[str, Criterion]
     experiments: Mapping[str, Sequence[CardExperiment]]
+    baseline: PreparedEvaluation | contract.Card | None = None
+
+    @property
+    def all_experiments(self) -> dict[str, list[CardExperiment]]:
+        """The experiments by criterion, with those of the baseline that are not the same."""
+        every = {name: list(found) for name, found in self.experiments.items()}
+        if isinstance(self.baseline, PreparedEvaluation):
+            for name, found in self.baseline.experiments.items():
+                own = {one.pairing for one in every[name]}
+                every[name] += [one for one in found if one.pairing not in own]
+        return every
 
 
 def prepare(request: EvaluationRequest) -> PreparedEvaluation:
     """Find the controls and the criteria, and plan the runs.
 
     Raises:
+        MachineError: there is no source of the kernel.
         ScenarioError: the candidate cannot be used in a scenario.
         UsageError: there is no such control, module or criterion.
     """
@@ -88,7 +116,33 @@ def prepare(request: EvaluationRequest) -> PreparedEvaluation:
             experiments.pairings(criterion, candidate, references),
             request.length,
             request.folder,
+            request.kernel,
         )
         for name, criterion in chosen.items()
     }
-    return PreparedEvaluation(request, candidate, references, chosen, found)
+    return PreparedEvaluation(request, candidate, references, chosen, found, _baseline(request))
+
+
+def _baseline(request: EvaluationRequest) -> PreparedEvaluation | contract.Card | None:
+    """Return what the card is compared with.
+
+    Raises:
+        UsageError: it is no control, no module and no card, or a card of another length.
+    """
+    if request.baseline is None:
+        return None
+    path = Path(request.baseline)
+    file = path / CARD if (path / CARD).is_file() else path
+    if file.suffix != ".json":
+        folder = request.folder / "baseline"
+        own = replace(
+            request, candidate=request.baseline, baseline=None, folder=folder, required=()
+        )
+        return prepare(own)
+    card = changes.read_card(file)
+    if card.length != request.length:
+        raise UsageError(
+            f"--baseline {file}: is a {card.length} card, and this would be a {request.length} one"
+            f"\n  fix: add --{card.length}, or name a {request.length} card"
+        )
+    return card

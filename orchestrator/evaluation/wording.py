@@ -11,6 +11,7 @@ from results.wording import intervals, quantities, variant_names
 if TYPE_CHECKING:
     from orchestrator.evaluation.judging import Cell, JudgedCriterion, MeasuredControl
     from orchestrator.evaluation.model import Row
+    from results.contract.evaluations import CardChanges
 
 _ORDER = {DOES_NOT: 0, NOT_DECIDED: 1, LIMITED: 2, MEETS: 3}
 
@@ -97,3 +98,18 @@ def _rank(cell: Cell) -> tuple[int, int, float]:
     if cell.verdict == MEETS:
         return 2, _ORDER[MEETS], -cell.margin
     return level, _ORDER[cell.verdict], -cell.margin
+
+
+def changes(found: CardChanges) -> list[str]:
+    """Return what changed from a baseline's card, in some sentences."""
+    said = [f"{one.name}: {one.before} before, now {one.after}" for one in found.grades]
+    if not said:
+        said = [f"no grade differs from that of {found.baseline}"]
+    cells = quantities.plural(len(found.cells), "cell")
+    said.append(f"{cells} of {found.compared} differ")
+    for names, where in (
+        (found.only_before, "the baseline's card alone"), (found.only_after, "this card alone"),
+    ):  # fmt: skip
+        if names:
+            said.append(f"in {where}: {', '.join(names)}")
+    return said

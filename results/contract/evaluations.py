@@ -74,11 +74,57 @@ class CardCriterion(ResponseModel):
     asks: str
     grade: Grade
     why: str = Field(description="what decides the grade")
+    explained: str | None = Field(
+        default=None,
+        description="what `explain` tells of a run of the cell that decides, where it is not met",
+    )
     sources: list[CriterionSource]
     left_out: str | None = Field(description="what this length does not run")
     rows: list[CardRow]
     scenarios: list[str] = Field(description="files below the card's folder")
     command: str = Field(description="makes this part of the card again")
+
+
+class ChangedGrade(ResponseModel):
+    """A criterion whose grade is not that of the baseline."""
+
+    name: str
+    before: Grade
+    after: Grade
+
+
+class ChangedCell(ResponseModel):
+    """A cell whose verdict is not that of the baseline, or whose interval is apart from its own."""
+
+    criterion: str
+    row: str
+    metric: str
+    unit: str
+    variant: Variant
+    beside: str | None
+    before: Grade
+    after: Grade
+    apart: bool = Field(description="the 95% intervals have no value in common")
+    mean_before: Number
+    low_before: Number
+    high_before: Number
+    mean_after: Number
+    low_after: Number
+    high_after: Number
+
+
+class CardChanges(ResponseModel):
+    """What differs from a baseline's card, by the criteria and cells that both have."""
+
+    baseline: str
+    module_sha256: str | None = Field(description="of the baseline's sources")
+    kernels: list[str] = Field(description="of the baseline's runs")
+    digest: str = Field(description="of the baseline's card")
+    compared: int = Field(description="cells that both cards have")
+    only_before: list[str] = Field(description="criteria of the baseline's card alone")
+    only_after: list[str] = Field(description="criteria of this card alone")
+    grades: list[ChangedGrade]
+    cells: list[ChangedCell]
 
 
 class Card(Versioned):
@@ -94,6 +140,9 @@ class Card(Versioned):
     failed: int = Field(description="runs that failed")
     unfaithful: int
     criteria: list[CardCriterion]
+    changes: CardChanges | None = Field(
+        default=None, description="from the card of `--baseline`; null without one"
+    )
 
 
 class PlannedCriterion(ResponseModel):

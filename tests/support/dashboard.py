@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-PAGES = ("/", "/runs", "/papers")
+PAGES = ("/", "/runs", "/papers", "/cards")
 """Addresses of all pages that need no parameter, which a browser tries for accessibility."""
 
 PIXELS = """canvas => {

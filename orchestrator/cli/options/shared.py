@@ -120,6 +120,19 @@ def overrides(command: Command) -> Command:
     )(command)
 
 
+def kernel_text(given: str | None) -> str | None:
+    """Return what ``--kernel`` names, as a scenario names it; paths are made absolute.
+
+    Raises:
+        UsageError: it is empty, or has spaces around it.
+    """
+    if given is None:
+        return None
+    if not given or given != given.strip():
+        raise UsageError(f"--kernel {given!r}: write a series such as 6.12, or a path")
+    return absolute(given)
+
+
 def kernels(command: Command) -> Command:
     """Add ``--kernel KERNEL``, which becomes one of the command's ``overrides``.
 
@@ -128,10 +141,7 @@ def kernels(command: Command) -> Command:
 
     @functools.wraps(command)
     def with_kernels(*args: Any, **options: Any) -> Any:
-        texts = options.pop("kernels")
-        if unnamed := [text for text in texts if not text or text != text.strip()]:
-            raise UsageError(f"--kernel {unnamed[0]!r}: write a series such as 6.12, or a path")
-        named = [absolute(text) for text in texts]
+        named = [kernel_text(text) for text in options.pop("kernels")]
         if len(named) == 1:
             options["overrides"] += (f"kernel={json.dumps(named[0])}",)
         elif named:

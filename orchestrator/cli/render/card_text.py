@@ -54,6 +54,11 @@ def show(result: EvaluationResult) -> None:
     out.print(terminal.table(["criterion", "grade"], rows))
     for one in result.judged:
         terminal.print_line(f"{one.name}: {wording.why(one)}", out)
+        if one.explained is not None:
+            terminal.print_line(f"  {one.explained}", out)
+    found = result.card.changes
+    for line in () if found is None else wording.changes(found):
+        terminal.print_line(f"baseline: {line}", out)
     required = result.prepared.request.required
     unmet = [name for name in required if result.grades[name] not in ("meets", "meets with limits")]
     for name in unmet:

@@ -11,7 +11,7 @@ import json
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kmods import catalogue
 from orchestrator.evaluation import wording
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 def of_card(
     prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], db: Path
-) -> dict[str, Any]:
-    """Return the JSON contract of a card."""
+) -> contract.Card:
+    """Return a card without changes from a baseline."""
     rows = [row for one in judged for row in one.rows]
     folder = prepared.candidate.folder
     return contract.Card.model_construct(
@@ -45,7 +45,8 @@ def of_card(
         failed=sum(row.status != "ok" for row in rows),
         unfaithful=sum(row.verdict == "unfaithful" for row in rows),
         criteria=[_criterion(prepared, one, db) for one in judged],
-    ).document()
+        changes=None,
+    )
 
 
 def digest(rows: Iterable[RunRow]) -> str:
@@ -64,6 +65,7 @@ def _criterion(
         asks=criterion.asks,
         grade=judged.grade,
         why=wording.why(judged),
+        explained=judged.explained,
         sources=[
             contract.CriterionSource.model_construct(
                 title=source.document, section=source.section, says=source.says
@@ -136,6 +138,8 @@ def command(prepared: PreparedEvaluation, criterion: str, db: Path) -> str:
     request = prepared.request
     words = ["orchestrator", "evaluate", request.candidate]
     words += ["--against", ",".join(request.against), f"--{request.length}", "--only", criterion]
+    if request.kernel is not None:
+        words += ["--kernel", request.kernel]
     return shlex.join([*words, "--db", str(db), "-o", str(request.folder)])
 
 

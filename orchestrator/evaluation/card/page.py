@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.evaluation import wording
-from orchestrator.evaluation.card import document
+from orchestrator.evaluation.card import changes_section, document
 from orchestrator.evaluation.verdicts import GRADES
 from results.report import LabelledValue, Section, Table, html_page
 from results.wording import quantities
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from orchestrator.evaluation.judging import Cell, JudgedCriterion
     from orchestrator.evaluation.model import Row
     from orchestrator.evaluation.prepared import PreparedEvaluation
+    from results.contract.evaluations import CardChanges
     from results.records.model import RunRow
 
 METHODS = (
@@ -32,10 +33,17 @@ METHODS = (
 )
 
 
-def page(prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], db: Path) -> str:
+def page(
+    prepared: PreparedEvaluation,
+    judged: Sequence[JudgedCriterion],
+    changes: CardChanges | None,
+    db: Path,
+) -> str:
     """Return the card as an HTML document, which needs no other file, network or script."""
     name = prepared.candidate.name
     sections = [_overview(prepared, judged, db)]
+    if changes is not None:
+        sections.append(changes_section.section(prepared, judged, changes, db))
     sections += [_section(prepared, one, db) for one in judged]
     return html_page(f"Report card of {name}", sections)
 
@@ -104,7 +112,10 @@ def _section(prepared: PreparedEvaluation, judged: JudgedCriterion, db: Path) ->
         label=f"{judged.name}: {judged.grade}",
         question=criterion.asks,
         facts=[LabelledValue("source", source.text) for source in criterion.sources],
-        findings=[f"{judged.grade}: {wording.why(judged)}"],
+        findings=[
+            f"{judged.grade}: {wording.why(judged)}",
+            *([] if judged.explained is None else [judged.explained]),
+        ],
         network=(),
         setup=[_bounds(criterion.rows)],
         results=[table for row in criterion.rows for table in _tables(judged, row)],

@@ -9,6 +9,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from orchestrator.evaluation import loading
 from results.contract.evaluations import Card, EvaluationPlan
 from tests.support.contract import faults
 from tests.support.run import FakeRunner, fake, orchestrator, run_ids
@@ -44,7 +45,7 @@ def test_a_card_has_each_run_once_and_a_second_call_makes_none(fake: FakeRunner)
     assert len(fake.asked) == 1
     assert json.loads(Path("card/card.json").read_text()) == card
     assert sorted(path.name for path in Path("card").iterdir()) == [
-        "card.html", "card.json", "card.xml", "scenarios",
+        "badge.json", "badge.svg", "card.html", "card.json", "card.xml", "scenarios",
     ]  # fmt: skip
 
 
@@ -121,6 +122,54 @@ def test_a_module_is_written_by_its_folder(fake: FakeRunner) -> None:
     assert f"module: {OWN}" in Path("card/scenarios/idle/mycc.yaml").read_text()
 
 
+@pytest.mark.slow
+def test_a_baseline_has_a_card_of_its_own_and_what_changed_is_listed(fake: FakeRunner) -> None:
+    made = orchestrator("evaluate", "vegas", *IDLE, "--baseline", "cubic", "-o", "card")
+    assert made.exit_code == 0, made.output
+    card = json.loads(Path("card/card.json").read_text())
+    assert faults(Card, card) == []
+    before = json.loads(Path("card/baseline/card.json").read_text())
+    assert (card["candidate"], before["candidate"]) == ("vegas", "cubic")
+    assert card["changes"]["baseline"] == "cubic"
+    assert card["changes"]["digest"] == before["digest"]
+    assert card["changes"]["compared"] == 4
+    assert card["changes"]["grades"] == []
+    assert Path("card/baseline/scenarios/idle/cubic.yaml").is_file()
+    assert "Changes from cubic" in Path("card/card.html").read_text()
+    assert "baseline: no grade differs from that of cubic" in made.stdout
+    stored = orchestrator(
+        "evaluate", "vegas", *IDLE, "--baseline", "card/baseline/card.json", "-o", "again"
+    )
+    assert stored.exit_code == 0, stored.output
+    assert json.loads(Path("again/card.json").read_text())["changes"] == card["changes"]
+    assert not Path("again/baseline").exists()
+
+
+@pytest.mark.slow
+def test_a_kernel_is_that_of_all_scenarios_and_commands(fake: FakeRunner) -> None:
+    planned = orchestrator("evaluate", "cubic", *IDLE, "--kernel", "6.12", "--plan", "--json")
+    assert planned.exit_code == 0, planned.output
+    made = orchestrator("evaluate", "cubic", *IDLE, "--kernel", "6.12", "-o", "card")
+    assert made.exit_code == 0, made.output
+    for name in ("cubic", "reno"):
+        assert "kernel: '6.12'" in Path(f"card/scenarios/idle/{name}.yaml").read_text()
+    (criterion,) = json.loads(Path("card/card.json").read_text())["criteria"]
+    assert "--kernel 6.12" in criterion["command"]
+
+
+def test_a_file_that_a_criterion_names_is_beside_its_scenarios(fake: FakeRunner) -> None:
+    only = ("--only", "wireless", "--against", "cubic", "--db", "runs.db")
+    made = orchestrator("evaluate", "cubic", *only, "-o", "card")
+    assert made.exit_code == 0, made.output
+    shipped = loading.FOLDER / "cellular.trace"
+    assert Path("card/scenarios/wireless/cellular.trace").read_bytes() == shipped.read_bytes()
+    card = json.loads(Path("card/card.json").read_text())
+    cell = card["criteria"][0]["rows"][0]["cells"][-1]
+    again = orchestrator(*shlex.split(cell["command"])[1:], "--json")
+    assert len(fake.asked) == 1, again.output
+    assert [run["id"] for run in json.loads(again.stdout)["runs"]] == cell["candidate"]["runs"]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -137,6 +186,10 @@ def test_a_module_is_written_by_its_folder(fake: FakeRunner) -> None:
         (["cubic", "--only", "idle", "-o", "full"], "has files and no card"),
         (["cubic", "--only", "idle", "-o", "no/card"], "does not exist"),
         (["two", "--plan"], "several congestion controls: one, other"),
+        (["cubic", "--plan", "--kernel", ""], "--kernel ''"),
+        (["cubic", "--plan", "--baseline", "rino"], "there is no congestion control `rino`"),
+        (["cubic", "--plan", "--baseline", "none.json"], "--baseline: `none.json` cannot be read"),
+        (["cubic", "--plan", "--baseline", "bad.json"], "is no card: candidate: Field required"),
     ],
 )
 def test_a_wrong_call_says_where_what_and_what_is_valid(
@@ -145,6 +198,7 @@ def test_a_wrong_call_says_where_what_and_what_is_valid(
     for name in ("empty", "full", "two"):
         Path(name).mkdir()
     Path("full/other.txt").write_text("mine")
+    Path("bad.json").write_text('{"schema": 1}')
     source = (OWN / "tcp_mycc.c").read_text()
     for name in ("one", "other"):
         Path(f"two/tcp_{name}.c").write_text(source.replace("mycc", name))

@@ -1,0 +1,65 @@
+"""The pages of report cards: read only, and what a stranger's card has is text."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from flask.testing import FlaskClient
+
+from tests.support.cards import card
+from web import create_app
+
+HOSTILE = "<script>alert(1)</script>"
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> FlaskClient:
+    """A dashboard without a store, beside three folders with cards, of which one is none."""
+    bad = card(HOSTILE, "does not meet", 1.0)
+    bad["criteria"][0]["explained"] = HOSTILE
+    bad["criteria"][0]["name"] = f'x" onclick="{HOSTILE}'
+    cards = {"mine": card("mine", "meets", 10.0), "hostile": bad, "broken": {"schema": 1}}
+    for name, document in cards.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "card.json").write_text(json.dumps(document))
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "mine")
+    return create_app(tmp_path / "none.db").test_client()
+
+
+def test_the_list_has_each_card_and_says_what_is_none(client: FlaskClient) -> None:
+    text = client.get("/cards").text
+    assert 'href="/cards/mine"' in text
+    assert "is no card: candidate: Field required" in text
+    assert 'href="/cards/broken"' not in text
+    assert "empty" not in text
+    assert "link" not in text.partition("<main")[2]
+
+
+def test_a_card_shows_its_grade_values_and_runs(client: FlaskClient) -> None:
+    text = client.get("/cards/mine").text
+    assert "<h1>Report card of mine</h1>" in text
+    assert '<h2 id="harm">Harm: meets</h2>' in text
+    assert "run-mine" in text
+    assert 'href="/runs/run-mine"' not in text  # the store does not have it
+
+
+@pytest.mark.parametrize("address", ["/cards", "/cards/hostile"])
+def test_what_a_stranger_wrote_is_text(client: FlaskClient, address: str) -> None:
+    answer = client.get(address)
+    assert answer.status_code == 200
+    assert HOSTILE not in answer.text
+    assert "&lt;script&gt;alert(1)" in answer.text
+    assert 'onclick="' not in answer.text
+
+
+@pytest.mark.parametrize("name", ["broken", "empty", "link", "..", "%2e%2e", "nobody"])
+def test_what_is_no_card_is_not_found(client: FlaskClient, name: str) -> None:
+    assert client.get(f"/cards/{name}").status_code == 404
+
+
+def test_no_folder_and_no_card_says_where_they_are_looked_for(tmp_path: Path) -> None:
+    app = create_app(tmp_path / "none.db", cards=tmp_path / "absent")
+    assert str(tmp_path / "absent") in app.test_client().get("/cards").text
