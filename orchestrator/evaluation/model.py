@@ -157,6 +157,19 @@ class Criterion(Strict):
         named = [row.of for row in self.rows if row.of not in (None, REFERENCE)]
         return list(dict.fromkeys(str(name) for name in named))
 
+    def named_values(self, quick: bool) -> dict[str, Mapping[str, Any]]:
+        """Return the axes of the matrix whose values have names, with what these stand for."""
+        matrix = dict(self.scenario.get("matrix", {}))
+        if quick:
+            reduced: Mapping[str, Any] = self.scenario["reduced"]
+            matrix = dict(reduced.get("matrix", matrix))
+            matrix |= {
+                path.removeprefix("matrix."): values
+                for path, values in reduced.items()
+                if path.startswith("matrix.")
+            }
+        return {axis: values for axis, values in matrix.items() if isinstance(values, Mapping)}
+
     def entries(self, placeholder: str) -> list[str]:
         """Return the flow entries that have a placeholder as their congestion control."""
         return [flow["name"] for flow in _flows(self.scenario)

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from orchestrator.errors import UsageError
 from orchestrator.evaluation import controls, experiments, loading
-from orchestrator.evaluation.card import changes
 from orchestrator.evaluation.card.names import JSON as CARD
 from orchestrator.units import listed, shown
 from results.contract import evaluations as contract
+from results.documents.card_document import read_card
 
 if TYPE_CHECKING:
     from orchestrator.evaluation.controls import Control
@@ -139,7 +139,12 @@ def _baseline(request: EvaluationRequest) -> PreparedEvaluation | contract.Card 
             request, candidate=request.baseline, baseline=None, folder=folder, required=()
         )
         return prepare(own)
-    card = changes.read_card(file)
+    try:
+        card = read_card(file)
+    except UsageError as error:
+        raise UsageError(
+            f"--baseline: {error}\n  fix: name a card.json that `orchestrator evaluate` wrote"
+        ) from None
     if card.length != request.length:
         raise UsageError(
             f"--baseline {file}: is a {card.length} card, and this would be a {request.length} one"

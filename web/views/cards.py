@@ -10,18 +10,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flask import abort, current_app
-from pydantic import ValidationError
 
-from orchestrator.files.user_files import FileError
-from orchestrator.files.user_files import read as read_file
+from orchestrator.errors import UsageError
 from results.contract.evaluations import Card
+from results.documents.card_document import read_card
 from web.http.cache import cached
 
 FOLDER = "ORCHESTRATOR_CARDS"
 """Key of the application's configuration: the folder whose folders have cards."""
 
 FILE = "card.json"
-MOST_BYTES = 50_000_000
 MOST_CARDS = 200
 """So many are listed, by the names of their folders."""
 
@@ -67,12 +65,9 @@ def _paths() -> Iterator[tuple[str, Path]]:
 def _listed(name: str, path: Path) -> ListedCard:
     def read() -> tuple[ListedCard, bool]:
         try:
-            return ListedCard(name, Card.model_validate_json(read_file(path, MOST_BYTES))), False
-        except FileError as error:
+            return ListedCard(name, read_card(path)), False
+        except UsageError as error:
             return ListedCard(name, None, str(error)), False
-        except ValidationError as error:
-            where = ".".join(map(str, error.errors()[0]["loc"])) or "the file"
-            return ListedCard(name, None, f"is no card: {where}: {error.errors()[0]['msg']}"), False
 
     try:
         state = path.stat()

@@ -3,39 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from pathlib import Path
 
-from pydantic import ValidationError
-
-from orchestrator.errors import UsageError
-from orchestrator.files.user_files import FileError
-from orchestrator.files.user_files import read as read_file
 from results.contract import evaluations as contract
 from results.matrix.axes import key
 
-MOST_BYTES = 50_000_000
-
 Place = tuple[str, str, str, str | None]
 """Criterion, row, key of the variant, and the reference beside the candidate."""
-
-
-def read_card(path: Path) -> contract.Card:
-    """Read a card from the file that an earlier call wrote.
-
-    Raises:
-        UsageError: it cannot be read, or is no card.
-    """
-    try:
-        return contract.Card.model_validate_json(read_file(path, MOST_BYTES))
-    except FileError as error:
-        raise UsageError(f"--baseline: {error}") from None
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise UsageError(
-            f"--baseline {path}: is no card: {where}: {first['msg']}\n"
-            "  fix: name a card.json that `orchestrator evaluate` wrote"
-        ) from None
 
 
 def changes(before: contract.Card, after: contract.Card) -> contract.CardChanges:

@@ -20,7 +20,6 @@ from results.contract.base import SCHEMA
 from results.contract.experiments import LeftOut
 
 if TYPE_CHECKING:
-    from orchestrator.evaluation.experiments import CardExperiment
     from orchestrator.evaluation.judging import Cell, JudgedCriterion, MeasuredControl
     from orchestrator.evaluation.model import Row
     from orchestrator.evaluation.prepared import PreparedEvaluation
@@ -113,7 +112,7 @@ def _cell(
         candidate=_measured(cell.candidate),
         baseline=None if cell.baseline is None else cell.baseline.control,
         others=[_measured(each) for each in cell.measured[1:]],
-        command=cell_command(prepared, judged.experiments, cell, db),
+        command=cell_command(prepared, judged, cell, db),
     )
 
 
@@ -144,15 +143,19 @@ def command(prepared: PreparedEvaluation, criterion: str, db: Path) -> str:
 
 
 def cell_command(
-    prepared: PreparedEvaluation, experiments: Sequence[CardExperiment], cell: Cell, db: Path
+    prepared: PreparedEvaluation, judged: JudgedCriterion, cell: Cell, db: Path
 ) -> str:
     """Return the command line that makes the candidate's runs of a cell, or finds them stored."""
     pair = prepared.candidate.name, cell.beside
-    path = next(one.path for one in experiments if one.pairing.key == pair)
+    path = next(one.path for one in judged.experiments if one.pairing.key == pair)
     words = ["orchestrator", "run", str(path)]
     if prepared.request.length == "quick":
         words.append("--reduced")
     if cell.variant:
-        matrix = json.dumps({"include": [dict(cell.variant)]}, separators=(",", ":"))
-        words += ["--set", f"matrix={matrix}"]
+        named = judged.criterion.named_values(prepared.request.length == "quick")
+        only = {
+            axis: {value: named[axis][value]} if axis in named else [value]
+            for axis, value in cell.variant.items()
+        }
+        words += ["--set", f"matrix={json.dumps(only, separators=(',', ':'))}"]
     return shlex.join([*words, "--resume", "--db", str(db)])

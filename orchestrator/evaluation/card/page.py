@@ -137,7 +137,7 @@ def _cell_commands(
     labels = wording.labels(judged.cells)
     places: dict[str, str] = {}
     for cell in judged.cells:
-        made = document.cell_command(prepared, judged.experiments, cell, db)
+        made = document.cell_command(prepared, judged, cell, db)
         places.setdefault(made, wording.place(cell, labels))
     for made, place in places.items():
         yield f"# {place or 'the one cell'}"

@@ -1,0 +1,30 @@
+"""Reads report cards from files, which may come from strangers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from orchestrator.errors import UsageError
+from orchestrator.files.user_files import FileError
+from orchestrator.files.user_files import read as read_file
+from results.contract.evaluations import Card
+
+MOST_BYTES = 50_000_000
+
+
+def read_card(path: Path) -> Card:
+    """Read a card from a card.json.
+
+    Raises:
+        UsageError: it cannot be read, or is no card.
+    """
+    try:
+        return Card.model_validate_json(read_file(path, MOST_BYTES))
+    except FileError as error:
+        raise UsageError(str(error)) from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise UsageError(f"{path}: is no card: {where}: {first['msg']}") from None
