@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from orchestrator.evaluation.model import REFERENCE, Criterion, Row
-from orchestrator.evaluation.verdicts import Decision, Grade, decide, excess, grade, mean
+from orchestrator.evaluation.verdicts import DOES_NOT, Decision, Grade, decide, excess, grade, mean
 from results.experiment.experiments import of_rows
 from results.experiment.left_out import LeftOut
 from results.experiment.observations import ValueSelection, VariantValues, observe
 from results.experiment.values import Subject
 from results.matrix.axes import conditions, key
 from results.records.model import WHOLE, RunRow, Variant
+from results.wording.quantities import plural
 
 if TYPE_CHECKING:
     from orchestrator.evaluation.controls import Control
@@ -101,8 +102,19 @@ def judge(
     """Judge a criterion; ``ids`` has the runs of each experiment by its pairing."""
     rows = {pair: [store.load(run_id).row for run_id in ids[pair]] for pair in ids}
     cells = [cell for row in criterion.rows for cell in _cells(row, candidate.name, rows, store)]
+    if criterion.failed_runs == "decide":
+        cells = [_decided_by_failures(cell) for cell in cells]
     every = [run for experiment in experiments for run in rows[experiment.pairing.key]]
     return JudgedCriterion(name, criterion, cells, experiments, every)
+
+
+def _decided_by_failures(cell: Cell) -> Cell:
+    """Return a cell that is not met if a run of the candidate failed."""
+    failed = cell.candidate.left_out.failed
+    if not failed:
+        return cell
+    reason = f"{plural(failed, 'run')} of the candidate failed"
+    return replace(cell, decision=Decision(DOES_NOT, reason))
 
 
 @dataclass(frozen=True)

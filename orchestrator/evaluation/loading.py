@@ -18,6 +18,7 @@ ORDER = (
     "rtt-fairness", "short-beside-long", "long-beside-short", "harm", "real-time",
     "random-loss", "reordering", "varying-delay", "transients", "wireless", "satellite",
     "data-centre", "incast", "aqm", "ecn", "several-bottlenecks", "idle", "ack-congestion",
+    "survival",
 )  # fmt: skip
 """The order of the card; others come after these, by their names."""
 

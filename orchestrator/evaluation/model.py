@@ -142,6 +142,10 @@ class Criterion(Strict):
     asks: str = Field(description="what is asked, as a sentence")
     sources: list[Source] = Field(min_length=1)
     quick_leaves_out: str = Field(description="what the quick form does not run")
+    failed_runs: Literal["leave out", "decide"] = Field(
+        default="leave out",
+        description="decide: a cell with a failed run of the candidate is not met",
+    )
     rows: list[Row] = Field(min_length=1)
     files: list[str] = Field(default_factory=list, description="that the scenario names, beside it")
     scenario: dict[str, Any] = Field(description="in the scenario language")

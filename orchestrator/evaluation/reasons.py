@@ -34,7 +34,7 @@ def explained(
     stored. The flow is that of the row, or the first one under test.
     """
     worst = wording.worst_cell(judged)
-    if judged.grade != DOES_NOT or worst is None:
+    if judged.grade != DOES_NOT or worst is None or not worst.candidate.runs:
         return judged
     entry = worst.row.flow or judged.criterion.entries(CANDIDATE)[0]
     run = worst.candidate.runs[0]

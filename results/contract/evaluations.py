@@ -40,7 +40,7 @@ class CardCell(ResponseModel):
     variant: Variant
     beside: str | None = Field(description="the reference; null: none runs beside the candidate")
     verdict: Grade
-    reason: str | None = Field(description="why it is not decided")
+    reason: str | None = Field(description="why it is not decided, or not met by no value")
     candidate: MeasuredControl
     baseline: str | None = Field(description="the control that the bound is a factor of")
     others: list[MeasuredControl] = Field(description="other controls in the candidate's place")

@@ -10,18 +10,18 @@ import pytest
 
 from guest.build import GuestKernel
 from orchestrator.evaluation import loading
+from tests.support import planted
 from tests.support.run import orchestrator
 
 pytestmark = pytest.mark.guest
 
-STUBBORN = """\
-static u32 stubborn_ssthresh(struct sock *sk)
-{
-	return max(tcp_snd_cwnd(tcp_sk(sk)), 2U);
+PLANTED = {
+    "stubborn": {"utilisation", "collapse", "harm"},
+    "fourth": {"utilisation"},
+    "burst": {"idle"},
+    "divides": {"survival"},
 }
-
-static struct tcp_congestion_ops"""
-EXAMPLE = Path(__file__).resolve().parents[2] / "scenarios/own-module/mycc/tcp_mycc.c"
+"""Modules with a fault each, by the criteria that they do not meet."""
 
 
 def card(folder: Path, *words: str) -> dict[str, Any]:
@@ -79,13 +79,7 @@ def test_a_module_that_never_backs_off_fails(
     kernel: GuestKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It harms Reno; Reno itself in its place meets the same row."""
-    module = tmp_path / "stubborn"
-    module.mkdir()
-    source = EXAMPLE.read_text().replace("mycc", "stubborn")
-    source = source.replace("static struct tcp_congestion_ops", STUBBORN, 1)
-    (module / "tcp_stubborn.c").write_text(
-        source.replace("= tcp_reno_ssthresh", "= stubborn_ssthresh")
-    )
+    module = planted.write(tmp_path, "stubborn")
     shorten(
         monkeypatch, "harm", repetitions=3, duration="40s", warmup="10s",
         **{"matrix.topology.bottleneck.queue.limit": ["0.5bdp"]},
@@ -109,3 +103,21 @@ def test_bbr_loses_much_in_a_shallow_buffer_and_cubic_does_not(
     assert many["verdict"] == "does not meet"
     (cubic,) = many["others"]
     assert cubic["mean"] < 0.02 < many["candidate"]["mean"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fault", PLANTED)
+def test_a_module_with_a_planted_fault_fails_what_it_should(
+    kernel: GuestKernel, tmp_path: Path, fault: str
+) -> None:
+    """Each fails its own criteria of these five, and no other one."""
+    module = planted.write(tmp_path, fault)
+    only = "utilisation,collapse,harm,idle,survival"
+    words = (str(module), "--against", "reno", "--only", only, "--no-explain")
+    folder = tmp_path / "card"
+    store = ("--db", str(tmp_path / "runs.db"))
+    made = orchestrator("evaluate", *words, *store, "-o", str(folder), "--quiet")
+    assert made.exit_code == int(fault == "divides"), made.output
+    card = json.loads((folder / "card.json").read_text())
+    found = {one["name"] for one in card["criteria"] if one["grade"] == "does not meet"}
+    assert found == PLANTED[fault]

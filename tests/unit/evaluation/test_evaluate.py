@@ -95,6 +95,21 @@ def test_a_run_that_fails_gives_status_1(fake: FakeRunner) -> None:
 
 
 @pytest.mark.slow
+def test_a_failed_run_of_the_candidate_decides_whether_it_survives(fake: FakeRunner) -> None:
+    fake.failed = {1}
+    only = ("--only", "survival", "--against", "reno", "--db", "runs.db")
+    failed = orchestrator("evaluate", "cubic", *only, "-o", "card")
+    assert failed.exit_code == 1
+    (criterion,) = json.loads(Path("card/card.json").read_text())["criteria"]
+    assert criterion["grade"] == "does not meet"
+    cells = criterion["rows"][0]["cells"]
+    assert {cell["verdict"] for cell in cells} == {"does not meet"}
+    assert {cell["reason"] for cell in cells} == {"1 run of the candidate failed"}
+    assert criterion["explained"] is not None
+    assert "cannot be explained" in criterion["explained"]
+
+
+@pytest.mark.slow
 def test_a_plan_runs_and_writes_nothing(fake: FakeRunner) -> None:
     planned = orchestrator("evaluate", str(OWN), *IDLE, "--plan", "--json")
     assert planned.exit_code == 0, planned.output
