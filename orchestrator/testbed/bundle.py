@@ -80,7 +80,10 @@ def without_locks() -> Iterator[None]:
     Python takes about eight locks to import a module. Python 3.11 reads the clock for each, which
     is a system call in a guest.
     """
-    kept = {name: getattr(_frozen_importlib, name) for name in _LOCKS}
+    # Another version of Python may have other managers. Then its imports take their locks.
+    kept = {
+        name: vars(_frozen_importlib)[name] for name in _LOCKS if name in vars(_frozen_importlib)
+    }
     for name in kept:
         setattr(_frozen_importlib, name, contextlib.nullcontext)
     try:
