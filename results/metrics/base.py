@@ -279,10 +279,12 @@ def _compute_span(data: RunData, span: Span) -> WindowMetrics:
 def extracted_in(data: RunData, flow: int, span: Span) -> Values:
     """Return the numbers of a program's output by their metrics; none of a flow without any.
 
-    They have values if the flow's client ended within the span.
+    They have values if the flow's client ended within the span. One that ran until the end of the
+    run ended a little later.
     """
     ended_s = data.flows[flow].ended_s
-    ended = ended_s is not None and span.from_s <= ended_s <= span.to_s
+    until_s = math.inf if span.to_s >= data.duration_s else span.to_s
+    ended = ended_s is not None and span.from_s <= ended_s <= until_s
     return {name: value if ended else None for name, value in data.extracted(flow).items()}
 
 

@@ -139,6 +139,7 @@ def test_numbers_of_the_output_are_metrics_and_in_the_digest(
         "extract: {took: '(?P<s>1)'}",
         "late": "kind: program, client: [sh, -c, 'echo 7; sleep 9'], timeout: 500ms, "
         "extract: {seven: '(?P<s>7)'}",
+        "going": "kind: program, client: [sh, -c, 'echo 8; sleep 9'], extract: {eight: '(?P<s>8)'}",
     }
     one, two = runs(kernel, tmp_path, scenario("3s", **flows), times=2)
     assert one["digest"] == two["digest"]
@@ -154,6 +155,7 @@ def test_numbers_of_the_output_are_metrics_and_in_the_digest(
         ("prints", "count"): 20_000, ("prints", "most_packets"): 19_999,
         ("prints", "middle_bytes"): 10_000_000, ("prints", "took_s"): 0.002,
         ("prints", "none_bps"): None, ("never", "took_s"): None, ("late", "seven_s"): 7.0,
+        ("going", "eight_s"): 8.0,
     }  # fmt: skip
     found = {(each["flow"], each["metric"]): each["matches"] for each in one["extracted"]}
     assert found["prints", "program_most_packets"] == 20_000

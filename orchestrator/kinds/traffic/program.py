@@ -130,10 +130,12 @@ class Program(TrafficSpec):
     @field_validator("extract")
     @classmethod
     def _names(cls, extract: dict[str, Extraction] | None) -> dict[str, Extraction] | None:
-        if extract is not None and len(extract) > MOST_NUMBERS:
+        if not extract:
+            return None  # as if it were not given
+        if len(extract) > MOST_NUMBERS:
             raise ValueError(f"{len(extract)} numbers; a flow has {MOST_NUMBERS} at most")
         problems: list[tuple[tuple[str, ...], str]] = []
-        for name in extract or ():
+        for name in extract:
             try:
                 require_name(name)
             except ValueError as error:

@@ -1,8 +1,7 @@
 #!/bin/sh
-# Fetches the page at $1 for $2 times, one a second, and prints how long each took.
-n=0
-while [ $n -lt "$2" ]; do
+# Fetches the page at $1 once a second for $2 seconds, and prints how long each took.
+end=$(($(date +%s) + $2))
+while [ "$(date +%s)" -lt "$end" ]; do
   curl -sSf -o page -w 'first byte %{time_starttransfer} total %{time_total}\n' "$1"
   sleep 1
-  n=$((n + 1))
 done

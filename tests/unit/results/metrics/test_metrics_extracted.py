@@ -23,7 +23,9 @@ from tests.support.recordings import flow, head, recording
 TIME, COUNT, NEVER = "program_page_s", "program_pages", "program_none_bps"
 
 
-def store_runs(store: Store, variant: str, values: list[float]) -> list[str]:
+def store_runs(
+    store: Store, variant: str, values: list[float], ended_s: float | None = 6.0
+) -> list[str]:
     """Store a run for each value of the number, of the first of two flows."""
     ids = []
     for repetition, value in enumerate(values):
@@ -37,7 +39,7 @@ def store_runs(store: Store, variant: str, values: list[float]) -> list[str]:
             resolved={"flows": [{"name": "a"}, {"name": "b"}]},
         ))  # fmt: skip
         made = recording(
-            flows=[flow("a", ended_s=6.0), flow("b")],
+            flows=[flow("a", ended_s=ended_s), flow("b")],
             digest=f"{variant} {repetition}",
             provenance={"extracted": document({"a": numbers})},
         )
@@ -67,6 +69,18 @@ def test_the_flow_has_them_in_the_spans_in_which_its_client_ended(store: Store) 
         "3 matches",
         "no match",
     ]
+
+
+@pytest.mark.parametrize(
+    ("ended_s", "there"), [(None, False), (1.9, False), (2.0, True), (10.0, True), (10.1, True)]
+)
+def test_a_client_that_ran_to_the_end_of_the_run_has_them(
+    ended_s: float | None, there: bool, tmp_path: Path
+) -> None:
+    with Store(tmp_path / "runs.db") as made:
+        (run_id,) = store_runs(made, "codel", [1.5], ended_s)
+        value = made.load(run_id).metrics()[WHOLE].flows[0][TIME]
+    assert value == (1.5 if there else None)
 
 
 def test_they_are_computed_again_from_what_is_stored(
