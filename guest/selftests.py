@@ -68,8 +68,13 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}", re.ASCII)
 """A test or a program of a list; one in a folder of its own is of that folder's Makefile."""
 _NO_HEADER = re.compile(r"^([\w.+-]+)\.c:.*fatal error: ([\w./+-]+): No such file", re.ASCII)
 _NO_LIBRARY = re.compile(r"cannot find (-l[\w.+-]+)", re.ASCII)
+_NO_PYTHON = re.compile(r"^ModuleNotFoundError: No module named '([\w.]+)'", re.ASCII)
+_NOT_REMADE = re.compile(r"^make: Target '[^']*/([\w.+-]+)' not remade", re.ASCII)
 _NOT_MADE = re.compile(r"\*\*\* \[[^\]]*/([\w.+-]+)\] Error", re.ASCII)
 _INCLUDES = ("/usr/include", "/usr/local/include")
+_PYTHON_MODULES = Path("/usr/lib/python3/dist-packages")
+_OF_PYTHON = "python3-"
+"""Beginning of the Debian package of a Python module."""
 _COMPILER_OF_BPF = "clang"
 _FIX = "see what its Makefiles do: those of Linux do not do that"
 
@@ -83,7 +88,7 @@ class FolderLists:
         tests: what a run of the selftests starts, in that order.
         generated: programs that are compiled, tests or for tests.
         lacking: what was missing to compile a program, by its name: a header such as "numa.h", a
-            library such as "-lnuma", a compiler, or "" if the log tells.
+            library such as "-lnuma", a compiler, a package of Python's, or "" if the log tells.
     """
 
     folder: str
@@ -150,6 +155,8 @@ def _read(root: Path, kernel: GuestKernel) -> Selftests | None:
 def _is_here(lack: str) -> bool:
     if lack.endswith(".h"):
         return any((Path(place) / lack).exists() for place in _INCLUDES)
+    if lack.startswith(_OF_PYTHON):
+        return (_PYTHON_MODULES / lack.removeprefix(_OF_PYTHON)).is_dir()
     return lack == _COMPILER_OF_BPF and shutil.which(lack) is not None
 
 
@@ -301,9 +308,12 @@ def lists_of(lines: Sequence[str]) -> dict[str, list[str]]:
 
 
 def unmade(lines: Sequence[str]) -> dict[str, str]:
-    """Return what make could not make, and the header or library that it lacks, if it says so."""
+    """Return what make could not make, and what that lacks, if it says so.
+
+    A module of Python is lacking for what depends on the code that it would have written.
+    """
     lacking: dict[str, str] = {}
-    library = ""
+    library = python = ""
     for line in lines:
         if (header := _NO_HEADER.search(line)) is not None:
             lacking[header[1]] = header[2]
@@ -312,6 +322,10 @@ def unmade(lines: Sequence[str]) -> dict[str, str]:
         if (name := _NOT_MADE.search(line)) is not None:
             lacking.setdefault(name[1], library)
             library = ""
+        if (module := _NO_PYTHON.search(line)) is not None:
+            python = f"{_OF_PYTHON}{module[1]}"
+        if (name := _NOT_REMADE.search(line)) is not None and python:
+            lacking.setdefault(name[1], python)
     return lacking
 
 

@@ -159,3 +159,19 @@ def test_what_make_could_not_make_has_its_reason() -> None:
     assert selftests.unmade(lines) == {
         "reuseport_bpf_numa": "numa.h", "tls": "", "epoll_busy_poll": "-lcap",
     }  # fmt: skip
+
+
+def test_a_module_of_python_is_told_by_what_depends_on_the_code_that_it_writes() -> None:
+    lines = [
+        "tls.c:1:10: fatal error: tls.h: No such file or directory",
+        "make: *** [../lib.mk:224: /bed/tree/tools/testing/selftests/net/tls] Error 1",
+        "ModuleNotFoundError: No module named 'jsonschema'",
+        "make[2]: *** [Makefile:43: netdev-user.h] Error 1",
+        "make[1]: Target 'libynl.a' not remade because of errors.",
+        "make: *** [ynl.mk:31: /bed/tree/tools/testing/selftests/net/libynl.a] Error 2",
+        "make: Target '/bed/tree/tools/testing/selftests/net/tun' not remade because of errors.",
+    ]
+    assert selftests.unmade(lines) == {
+        "tls": "tls.h", "libynl.a": "", "tun": "python3-jsonschema",
+    }  # fmt: skip
+    assert selftests.unmade(lines[-1:]) == {}

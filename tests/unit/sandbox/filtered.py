@@ -16,7 +16,7 @@ NO_NEW_PRIVS, SET_SECCOMP, MODE_FILTER = 38, 22, 2
 GETPPID = 110
 ANSWERS = {"allow": 0x7FFF0000, "notify": 0x7FC00000, "trace": 0x7FF00000}
 libc = ctypes.CDLL(None, use_errno=True)
-kept = []
+kept: list[object] = []
 
 
 def loadable(instructions: bytes) -> int:
