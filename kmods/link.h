@@ -3,6 +3,7 @@
  * sch_link: what its files share.
  *
  * link_qdisc.c     the qdisc: attributes, statistics, classes
+ * link_cut.c       super-packets that become frames
  * link_transmit.c  packets on their way through queue, transmitter and line
  * link_losses.c    packets that are lost by their numbers
  * link_sojourn.c   how long packets waited
@@ -60,6 +61,9 @@ struct link_sched_data {
 	bool held;			/* whether the transmitter stands still */
 	bool bypass;			/* whether packets pass by the line */
 	bool impairing;			/* whether the line is being given a packet */
+	bool cuts;			/* whether super-packets become frames */
+	u64 cut_packets;
+	u64 cut_frames;			/* made of these */
 	struct link_losses *losses;	/* packets to lose, NULL until there is a list */
 	u64 earlier_packets;		/* counted by all lists before */
 	u64 earlier_lost;
@@ -82,8 +86,11 @@ static inline bool link_is_fifo(const struct Qdisc *queue)
 	return queue->ops == &pfifo_qdisc_ops || queue->ops == &bfifo_qdisc_ops;
 }
 
-/* link_transmit.c */
+/* link_cut.c */
 int link_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
+
+/* link_transmit.c */
+int link_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
 struct sk_buff *link_dequeue(struct Qdisc *sch);
 void link_catch_up(struct Qdisc *sch, u64 now_ns);
 void link_set_rate(struct link_sched_data *q, u64 rate_bps, u64 now_ns);

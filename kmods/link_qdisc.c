@@ -15,6 +15,9 @@
  *
  * A link can lose packets by their numbers (link_losses.c), before a qdisc of class 2 gets them.
  *
+ * A link can cut super-packets into frames when they come (link_cut.c), as the NIC of the host does
+ * at which it begins.
+ *
  * A link can instead transmit by grants: each lets a number of bytes leave at once, as the
  * opportunities to send of a recorded trace of a cellular link do. A packet that is larger than the
  * rest of a grant takes that rest, and its other bytes from the next grant. What remains of a grant
@@ -61,6 +64,7 @@ static const struct nla_policy link_policy[TCA_LINK_MAX + 1] = {
 	[TCA_LINK_LOSSES_DATA] = NLA_POLICY_MAX(NLA_U8, 1),
 	[TCA_LINK_INTERVAL] = NLA_POLICY_RANGE(NLA_U8, 1, 1),
 	[TCA_LINK_HELD] = NLA_POLICY_MAX(NLA_U8, 1),
+	[TCA_LINK_CUTS] = NLA_POLICY_MAX(NLA_U8, 1),
 };
 
 /* Return the list that a request has, NULL if it has none. */
@@ -108,6 +112,8 @@ static void link_set(struct Qdisc *sch, struct nlattr **tb)
 		link_set_held(q, nla_get_u8(tb[TCA_LINK_HELD]), now_ns);
 	if (tb[TCA_LINK_BYPASS])
 		q->bypass = nla_get_u8(tb[TCA_LINK_BYPASS]);
+	if (tb[TCA_LINK_CUTS])
+		q->cuts = nla_get_u8(tb[TCA_LINK_CUTS]);
 	if (tb[TCA_LINK_GRANT_BYTES])
 		link_grant(q, nla_get_u32(tb[TCA_LINK_GRANT_BYTES]));
 	if (tb[TCA_LINK_INTERVAL])
@@ -201,6 +207,7 @@ static int link_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u8(skb, TCA_LINK_GRANTED, q->granted) ||
 	    nla_put_u8(skb, TCA_LINK_BYPASS, q->bypass) ||
 	    nla_put_u8(skb, TCA_LINK_HELD, q->held) ||
+	    nla_put_u8(skb, TCA_LINK_CUTS, q->cuts) ||
 	    link_losses_dump(q->losses, skb)) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
@@ -228,6 +235,9 @@ static int link_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 		stats.losses_packets = q->losses->place.number;
 		stats.losses_lost = q->losses->lost;
 	}
+	stats.cut_packets = q->cut_packets;
+	stats.cut_frames = q->cut_frames;
+	stats.aggregates = q->sojourn.aggregates;
 	stats.line_drops = stats.losses_earlier_lost + stats.losses_lost;
 	if (q->line != &noop_qdisc)
 		stats.line_drops += q->line->qstats.drops;
@@ -351,5 +361,5 @@ MODULE_ALIAS_NET_SCH("link");
 #endif
 MODULE_DESCRIPTION("One direction of a link: queue, transmitter, propagation delay");
 MODULE_AUTHOR("The authors of the TCP congestion-control orchestrator");
-MODULE_VERSION("1.1");
+MODULE_VERSION("1.2");
 MODULE_LICENSE("GPL");

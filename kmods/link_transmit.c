@@ -187,7 +187,7 @@ struct link_due link_due(const struct link_sched_data *q, u64 now_ns)
 	return due;
 }
 
-int link_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
+int link_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free)
 {
 	struct link_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *before = *to_free;

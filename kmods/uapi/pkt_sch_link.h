@@ -50,6 +50,7 @@ enum {
 	TCA_LINK_LOSSES_DATA,	/* u8, 1: only packets with payload count; 0: all */
 	TCA_LINK_INTERVAL,	/* u8, 1: begin an interval of the largest sojourn time */
 	TCA_LINK_HELD,		/* u8, 1: the transmitter stands still; 0: it goes on */
+	TCA_LINK_CUTS,		/* u8, 1: super-packets (GSO) that come are cut into frames */
 	__TCA_LINK_MAX
 };
 
@@ -77,6 +78,9 @@ struct tc_link_xstats {
 	__u64	losses_lost;		/* of these */
 	__u64	losses_earlier_packets;	/* counted by all lists before */
 	__u64	losses_earlier_lost;
+	__u64	cut_packets;		/* super-packets that were cut */
+	__u64	cut_frames;		/* made of them */
+	__u64	aggregates;		/* super-packets that came to the queue as such */
 };
 
 /*
