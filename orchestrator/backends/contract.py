@@ -131,6 +131,7 @@ class Traits:
             without faults then does not mean that experiments can run.
         chooses_kernels: a run may name its kernel.
         confines_programs: users' programs see a machine of their own, and not the bed's.
+        emulates_network_cards: hosts may have offloads (`host`).
         captures: the kinds of traces that it makes, of WANTED of reports/trace_records.py.
     """
 
@@ -141,6 +142,7 @@ class Traits:
     on_other_hosts: bool = False
     chooses_kernels: bool = False
     confines_programs: bool = False
+    emulates_network_cards: bool = False
     captures: frozenset[str] = frozenset()
 
 

@@ -12,7 +12,7 @@ from orchestrator.cli.render import run_text, terminal
 from results.documents import run_document
 from results.runs import programs, result
 from results.store.store import Store
-from results.wording import kernels
+from results.wording import hosts, kernels
 
 
 @click.command()
@@ -28,7 +28,7 @@ from results.wording import kernels
     },
 )
 def command(run: str, db: Path, form: Literal["json", "console", "log", "programs"] | None) -> None:
-    """Show a stored run, with its kernel, all metrics and fidelity checks.
+    """Show a stored run, with its kernel, hosts, all metrics and fidelity checks.
 
     RUN is an id, a unique prefix of one, or "last".
 
@@ -47,8 +47,8 @@ def command(run: str, db: Path, form: Literal["json", "console", "log", "program
             run_text.print_programs(programs.of_run(stored))
             return
         shown = result.of_run(stored)
-        kernel = kernels.of_run(stored)
+        machines = [*kernels.of_run(stored), *hosts.of_run(stored)]
     if form == "json":
         terminal.print_json(run_document.document([shown]))
     else:
-        run_text.print_run(shown, terminal.console(), everything=True, kernel=kernel)
+        run_text.print_run(shown, terminal.console(), everything=True, machines=machines)

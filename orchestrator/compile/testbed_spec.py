@@ -88,8 +88,8 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
                 "a": link.a,
                 "b": link.b,
                 "mtu_bytes": link.forward.mtu_bytes,
-                "forward": _channel(link.forward, run, n, 0),
-                "reverse": _channel(link.reverse, run, n, 1),
+                "forward": _channel(link.forward, run, n, 0, link.a in network.tso_hosts),
+                "reverse": _channel(link.reverse, run, n, 1, link.b in network.tso_hosts),
             }
             for n, link in enumerate(network.links)
         ],
@@ -106,6 +106,8 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
         "global_sysctls": _global_sysctls(memory_bytes, run),
         "probes": probes(run),
     }
+    if network.tso_hosts:
+        document["tso_hosts"] = list(network.tso_hosts)
     if network.ecmp_seed is not None:
         document["pair_rules"] = pair_rules(run)
     if network.spray:
@@ -165,10 +167,10 @@ def _channels(network: Network) -> dict[str, Channel]:
     return {hop.name: hop.channel for link in network.links for hop in link.hops}
 
 
-def _channel(channel: Channel, run: RunSpec, link: int, direction: int) -> ChannelSpec:
+def _channel(channel: Channel, run: RunSpec, link: int, direction: int, cuts: bool) -> ChannelSpec:
     shaped = channel.queue is not None and channel.rate_bps is not None
     document: ChannelSpec = {
-        "link": link_document(channel),
+        "link": link_document(channel, cuts),
         "queue": channel.queue.qdisc.document() if shaped and channel.queue else None,
         "netem": netem_document(channel, run.seed, link, direction),
         "policer": None if channel.policer is None else policer_document(channel.policer),

@@ -171,6 +171,7 @@ class _ChannelPackets(_Form):
     policer: _Passage | None = None
     queue: _Stage | None = None
     delay: _LastStage | None = None
+    super_packets: _Stage | None = None
 
 
 class _HostPackets(_Form):

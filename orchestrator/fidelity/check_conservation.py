@@ -99,7 +99,7 @@ def _places(evidence: Evidence) -> Iterator[_NetworkPart]:
 def _along(name: str, present: set[str], duplicates: bool) -> Iterator[_NetworkPart]:
     """Yield the places of one direction of a link, in the order of a packet."""
     yield _NetworkPart(f"{name}, way in", _at(name, "sent"), _at(name, "entered"))
-    before = _at(name, "entered")
+    before = _frames(name, "entered")
     for stage in _STAGES:
         if stage in present:
             if not (stage == "delay" and duplicates):
@@ -118,7 +118,7 @@ def _at_nodes(network: Network) -> Iterator[_NetworkPart]:
             (f"{link.name}:forward", link.a, link.b),
             (f"{link.name}:reverse", link.b, link.a),
         ):
-            leaving[source].append(_at(name, "sent"))
+            leaving[source].append(_frames(name, "sent"))
             arriving[sink].append(_at(name, "received"))
     for node in network.switches:
         came, left = _sum(arriving[node]), _sum(leaving[node])
@@ -147,6 +147,17 @@ def _duplicating(evidence: Evidence) -> set[str]:
 
 def _at(channel: str, key: Literal["sent", "entered", "exited", "received"]) -> Count:
     return lambda reading: reading["channels"][channel][key]
+
+
+def _frames(channel: str, key: Literal["sent", "entered"]) -> Count:
+    """Return the count of frames at a place before the one where super-packets become frames."""
+
+    def count(reading: PacketReading) -> int:
+        passages = reading["channels"][channel]
+        cut, frames, _aggregates = passages.get("super_packets") or (0, 0, 0)
+        return passages[key] - cut + frames
+
+    return count
 
 
 def _all_of(channel: str, stage: Stage) -> Count:

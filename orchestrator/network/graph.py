@@ -79,7 +79,8 @@ class Network:
     Packets follow the path of least delay, then of fewest hops. Of equal paths, each node takes the
     first link. So every switch can decide the next hop by itself. With an ``ecmp_seed``, each node
     takes one of the equal paths by a hash of the two ends. With ``spray``, each switch takes one of
-    them at random for every packet; ``path`` is the first one then, and ``spread`` has all.
+    them at random for every packet; ``path`` is the first one then, and ``spread`` has all. The
+    ``tso_hosts`` hand super-packets to their links, where they become frames.
     """
 
     hosts: tuple[str, ...]
@@ -90,6 +91,7 @@ class Network:
     live: bool = False
     ecmp_seed: int | None = None
     spray: bool = False
+    tso_hosts: tuple[str, ...] = ()
     _leaves: set[str] = field(init=False, repr=False, compare=False, default_factory=set)
     _numbers: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
     _edges: dict[str, list[_Edge]] = field(

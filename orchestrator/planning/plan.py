@@ -48,6 +48,7 @@ from orchestrator.planning.flows.programs import program_faults
 from orchestrator.planning.identity import COMMON, experiment_sha256
 from orchestrator.planning.lab_roles import lab_faults, lab_plan
 from orchestrator.planning.network.network_state import EventInputs
+from orchestrator.planning.network.offloads import offload_faults, with_offloads
 from orchestrator.planning.network.sizing import sized_queue
 from orchestrator.planning.planned_events import plan_events, with_events
 from orchestrator.planning.runspec import (
@@ -223,7 +224,9 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     )
     if event_faults:
         raise ScenarioError([variant.mark(path).fault(message) for path, message in event_faults])
-    network = with_events(network, events)
+    network = with_offloads(variant.scenario, with_events(network, events))
+    if wrong := list(offload_faults(network)):
+        raise ScenarioError([variant.mark(path).fault(message) for path, message in wrong])
     resolved = variant.scenario.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude={"matrix", "repetitions", "seeds"}
     )

@@ -369,6 +369,8 @@ class TestbedSpec(_RunSpec):
     global_sysctls: dict[str, str | int]
     """Sysctls of the whole machine, which only a guest sets."""
     probes: ProbesSpec
+    tso_hosts: NotRequired[list[str]]
+    """Hosts that hand super-packets to their links. Only these links cut them into frames."""
     capture: NotRequired[CaptureSpec]
     interactive: NotRequired[bool]
     """Whether the network is for a user's commands; then it has no flows."""

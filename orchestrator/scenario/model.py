@@ -16,6 +16,7 @@ from pydantic import (
 from orchestrator.kinds.congestion_control import Congestion
 from orchestrator.kinds.events import AnyEvent
 from orchestrator.kinds.fields import MAX_FLOWS, Duration, Period, Slug, Strict, Time
+from orchestrator.kinds.host import HostOptions
 from orchestrator.kinds.kernel import Kernel
 from orchestrator.kinds.tcp import TcpOptions
 from orchestrator.kinds.traffic import AnyTraffic
@@ -145,6 +146,10 @@ class Scenario(Strict):
     )
     tcp: TcpOptions = Field(
         default_factory=TcpOptions, description="TCP options of all flows' hosts"
+    )
+    host: HostOptions | None = Field(
+        default=None,
+        description="how all hosts hand packets to their network cards; back end guest only",
     )
     events: list[AnyEvent] = Field(
         default_factory=list, description="what changes while traffic runs"

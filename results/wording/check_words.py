@@ -25,7 +25,7 @@ WORDS: Mapping[str, str] = {
     "loss": "share of lost packets",
     "loss by number": "losses by number",
     "loss elsewhere": "losses where none were requested",
-    "offloads_on": "offloads switched off",
+    "offloads_on": "offloads as requested",
     "path": "routers on the path",
     "policed_rate": "rate behind a policer",
     "policer_burst": "bucket of a policer",
@@ -42,6 +42,7 @@ WORDS: Mapping[str, str] = {
     "serialisation": "spacing of small frames",
     "settings_changed": "settings still in place at the end",
     "spraying": "share of sprayed packets",
+    "super_packets": "super-packets on a link",
 }
 """What each check compares, by its name without what it is of."""
 

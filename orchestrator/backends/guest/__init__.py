@@ -44,6 +44,7 @@ TRAITS = Traits(
     reproducible=True,
     chooses_kernels=True,
     confines_programs=True,
+    emulates_network_cards=True,
     captures=frozenset(WANTED),
 )
 

@@ -119,14 +119,15 @@ def _print_failure(run: RunResult, out: Console) -> None:
 
 
 def print_run(
-    run: RunResult, out: Console, everything: bool = False, kernel: Iterable[str] = ()
+    run: RunResult, out: Console, everything: bool = False, machines: Iterable[str] = ()
 ) -> None:
     """Print one run: flows, bottlenecks, the main metrics, and the checks that did not pass.
 
-    ``everything`` adds all other metrics and checks. ``kernel`` has lines about the run's kernel.
+    ``everything`` adds all other metrics and checks. ``machines`` has lines about the kernel and
+    the hosts of the run.
     """
     _line(headline(run.row), out)
-    for line in kernel:
+    for line in machines:
         _line(line, out)
     _remarks(run.remarks, out)
     if run.row.status != "ok":

@@ -24,6 +24,7 @@ DELAY_MAX_NS = 3_600_000_000_000
 """TC_LINK_DELAY_MAX_NS."""
 
 RATE, DELAY, GRANTED, BYPASS, HELD = "rate_bps", "delay_ns", "granted", "bypass", "held"
+CUTS = "cuts"
 """Names of the settings."""
 
 _MODEL, _RATE_BPS, _DELAY_NS, _GRANTED = (1,), (2,), (3,), (4,)
@@ -31,6 +32,7 @@ GRANT_BYTES_ATTRIBUTE = 5
 """TCA_LINK_GRANT_BYTES: lets so many bytes more leave at once, on a link that is granted."""
 _BYPASS = (6,)
 _HELD = (12,)
+_CUTS = (13,)
 INTERVAL_ATTRIBUTE = 11
 """TCA_LINK_INTERVAL: begins another interval of the largest sojourn time."""
 
@@ -46,6 +48,9 @@ XSTATS_FIELDS = {
     "losses_lost": "Q",
     "losses_earlier_packets": "Q",
     "losses_earlier_lost": "Q",
+    "cut_packets": "Q",
+    "cut_frames": "Q",
+    "aggregates": "Q",
 }
 """Names and formats of the fields of struct tc_link_xstats."""
 XSTATS = struct.Struct("=" + "".join(XSTATS_FIELDS.values()))
@@ -73,10 +78,14 @@ def bucket_span_ns(index: int) -> tuple[int, int]:
 
 
 class Transmitter(NamedTuple):
-    """How one direction of a link sends packets; a rate of None takes no time."""
+    """How one direction of a link sends packets; a rate of None takes no time.
+
+    One that ``cuts`` makes frames of super-packets when they come, as a network card with TSO does.
+    """
 
     rate_bps: int | None
     delay_s: float
+    cuts: bool = False
 
     def qdisc(self) -> Qdisc:
         """Return the sch_link that does this."""
@@ -86,6 +95,7 @@ class Transmitter(NamedTuple):
             delay_setting(self.delay_s),
             Setting(GRANTED, _GRANTED, 0, "B"),
             bypass_setting(False),
+            *((Setting(CUTS, _CUTS, 1, "B"),) if self.cuts else ()),
         ))  # fmt: skip
 
 

@@ -12,6 +12,9 @@ class _OfChannelPackets(TypedDict, total=False):
     """Packets that were transmitted, that the queue dropped, and that wait in it."""
     delay: tuple[int, int, int]
     """Packets that were delayed, that netem dropped, and that are on their way."""
+    super_packets: tuple[int, int, int]
+    """Super-packets that were cut, the frames made of them, and super-packets that came to the
+    queue as such; only in a run some of whose hosts have TSO."""
 
 
 class ChannelPackets(_OfChannelPackets):

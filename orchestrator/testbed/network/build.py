@@ -235,6 +235,8 @@ class Bed:
             route.flush()
             self._set_route_metrics(route, host)
             node.tool.set_offloads(interface.name)
+            if host["name"] in self.spec.get("tso_hosts", ()):
+                node.tool.set_segmentation(interface.name)
             if corrupted:  # netem damages the first piece only: the headers
                 node.tool.send_in_one_piece(interface.name)
             if self.spec["sysctls"]:

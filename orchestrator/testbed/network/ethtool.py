@@ -120,6 +120,11 @@ class Ethtool:
         blocks = [struct.pack("=II", word, word if on else 0) for word in mask]  # valid, requested
         self._exchange(interface, head + b"".join(blocks))
 
+    def set_segmentation(self, interface: str) -> None:
+        """Switch on that the interface takes super-packets: TSO, and GSO, on which it depends."""
+        for name in ("gso", "tso"):
+            self.set_offload(interface, name, True)
+
     def send_in_one_piece(self, interface: str) -> None:
         """Switch scatter-gather off, so that all bytes of a frame are in one buffer."""
         self._call(interface, _SCATTER_GATHER, 0)

@@ -229,6 +229,17 @@ def test_a_live_path_runs_where_a_back_end_follows_it(
         run_plan(live, RunOptions(tmp_path / "runs.db", MadeUp(traits)), Silent())
 
 
+@pytest.mark.parametrize("emulates", [True, False])
+def test_offloads_of_hosts_need_a_back_end_that_emulates_their_network_cards(
+    tmp_path: Path, emulates: bool
+) -> None:
+    traits = Traits(emulates_network_cards=emulates)
+    asked = plan(load(QUICKSTART, ["host.offloads=[tso]"]))
+    expected = "asked to prepare" if emulates else r"(?s)no network cards.*--backend guest"
+    with pytest.raises(UsageError, match=expected):
+        run_plan(asked, RunOptions(tmp_path / "runs.db", MadeUp(traits)), Silent())
+
+
 def test_the_back_ends_that_follow_live_paths_are_named(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -18,10 +18,11 @@ from orchestrator.fidelity import (
     check_offloads,
     check_rate,
     check_settings,
+    check_super_packets,
     check_window,
     judge,
 )
-from orchestrator.recording.model import FlowRecord
+from orchestrator.recording.model import Check, FlowRecord
 from tests.support.checks import (
     BEHIND_NS,
     FRAME_NS,
@@ -194,6 +195,54 @@ def test_offloads_must_be_off_at_both_times() -> None:
     assert only(check_offloads.check(evidence(quiet()))).ok is True
     check = only(check_offloads.check(evidence(quiet(gso=True))))
     assert (check.ok, check.measured, check.detail) == (False, 1, "gso of h/eth0")
+
+
+def test_a_host_with_tso_must_have_it_and_no_other_interface() -> None:
+    def judged(**of_host: bool) -> Check:
+        facts = quiet()
+        for fact in facts:
+            if fact["fact"] == "interfaces":
+                fact["interfaces"] = {
+                    "a_src0/eth0": {"offloads": of_host},
+                    "a_src00/eth0": {"offloads": {"gso": False, "tso": False, "gro": False}},
+                    "wires/w1a": {"offloads": {"gso": False, "tso": False, "gro": False}},
+                }
+        return only(check_offloads.check(evidence(facts, overrides=("host.offloads=[tso]",))))
+
+    assert judged(gso=True, tso=True, gro=False).ok is True
+    check = judged(gso=True, tso=False, gro=True)
+    assert (check.ok, check.measured) == (False, 2)
+    assert check.detail == "gro of a_src0/eth0, tso of a_src0/eth0 is off"
+
+
+def passed(**channels: tuple[int, int, int] | None) -> dict[str, Any]:
+    """A fact in which each channel has cut super-packets, or has no link."""
+    return {
+        "fact": "packets",
+        "at": "end",
+        "channels": {
+            name: {} if counts is None else {"queue": [9, 0, 0], "super_packets": counts}
+            for name, counts in channels.items()
+        },
+    }
+
+
+def test_no_super_packet_may_ever_be_on_a_link() -> None:
+    tso = ("host.offloads=[tso]",)
+    fact = passed(first=(10, 25, 0), second=(0, 0, 0), none=None)
+    check = only(check_super_packets.check(evidence([fact], overrides=tso)))
+    assert (check.name, check.ok, check.measured) == ("super_packets", True, 0)
+    assert check.detail == "10 became 25 frames"
+    fact = passed(first=(0, 0, 2), second=(0, 0, 7), none=None)
+    check = only(check_super_packets.check(evidence([fact], overrides=tso)))
+    assert (check.ok, check.measured, check.detail) == (False, 9, "7 at second; at 2 of 3 places")
+
+
+def test_without_tso_super_packets_are_not_looked_at_and_with_it_counters_must_be_there() -> None:
+    assert list(check_super_packets.check(evidence([]))) == []
+    fact = {"fact": "packets", "at": "end", "channels": {"first": {"queue": [9, 0, 0]}}}
+    with pytest.raises(LookupError):
+        list(check_super_packets.check(evidence([fact], overrides=("host.offloads=[tso]",))))
 
 
 def test_settings_must_be_what_was_asked() -> None:

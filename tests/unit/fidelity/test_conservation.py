@@ -87,6 +87,19 @@ def test_each_place_is_named_by_which_packets_are_missing(
     assert where in found.detail
 
 
+def test_frames_count_where_a_link_cuts_super_packets() -> None:
+    start, end = readings()
+    first = end["channels"]["a_src0:forward"]
+    start["channels"]["a_src0:forward"]["super_packets"] = [0, 0, 0]
+    first["sent"] = first["entered"] = 10_100 - 600
+    first["super_packets"] = [400, 1000, 0]
+    assert judged(start, end).ok is True
+    first["super_packets"] = [400, 999, 0]
+    assert "too many at a_src0:forward, queue" in judged(start, end).detail
+    first["super_packets"] = [400, 1001, 0]
+    assert "1 missing at a_src0:forward, queue" in judged(start, end).detail
+
+
 def test_fewer_buffers_than_packets_are_no_fault() -> None:
     start, end = readings()
     end["hosts"]["a_src0"]["ip"] -= 5000

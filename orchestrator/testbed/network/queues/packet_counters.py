@@ -16,6 +16,7 @@ from orchestrator.protocol.numbering import (
     NETEM_HANDLE,
     QUEUE_HANDLE,
 )
+from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import snmp
 from orchestrator.testbed.network import redirect, rtnl
 from orchestrator.testbed.network.queues import qdisc_counters
@@ -91,6 +92,8 @@ def _reading(bed: Bed, files: Mapping[str, Files]) -> PacketReading:
                 entry["policer"] = _policer(bed, link, source)
             if spec["link"] is not None:
                 _add_link(entry, words, link.device(sink)[1])
+                if bed.spec.get("tso_hosts"):
+                    _add_super_packets(entry, bed, link.device(sink)[1])
             channels[f"{name}:{direction}"] = entry
     hosts = {
         name: _host(*files[name], nodes[name].get("lo", (0, (0, 0)))[1][_RECEIVED])
@@ -122,6 +125,20 @@ def _add_link(
         passed, dropped = netem[_PACKETS], netem[_DROPS]
     entry["queue"] = link[_PACKETS], queue[_DROPS], queue[_WAITING]
     entry["delay"] = passed, dropped, link[_WAITING] - queue[_WAITING]
+
+
+def _add_super_packets(entry: ChannelPackets, bed: Bed, index: int) -> None:
+    """Add the super-packets that a link has cut, and those that it has carried whole.
+
+    Raises:
+        BuildError: the kernel's module counts none.
+    """
+    statistics = qdisc_counters.link_statistics(bed.wires, index)
+    if statistics is None:
+        raise BuildError(f"the link of interface {index} has no statistics")
+    names = ("cut_packets", "cut_frames", "aggregates")
+    cut, frames, aggregates = (statistics[name] for name in names)
+    entry["super_packets"] = cut, frames, aggregates
 
 
 def _policer(bed: Bed, link: Link, end: str) -> tuple[int, int]:

@@ -1,0 +1,17 @@
+"""What a scenario asks of its hosts, in words."""
+
+from __future__ import annotations
+
+from results.store.stored import StoredRun
+
+
+def of_run(run: StoredRun) -> list[str]:
+    """Return lines about the network cards of a run's hosts; none where the scenario asks nothing.
+
+    The scenario may come from another machine's store, so its form is looked at.
+    """
+    host = run.head.resolved.get("host")
+    offloads = host.get("offloads") if isinstance(host, dict) else None
+    if not isinstance(offloads, list) or not offloads:
+        return []
+    return [f"offloads of hosts: {', '.join(map(str, offloads))}"]

@@ -1,0 +1,119 @@
+"""Network cards with TSO: TCP's super-packets become frames before anything happens to them.
+
+The kernel cuts them for a device without TSO by the same rules, at the same simulated time. So a
+run with TSO must be equal to the bit to one without.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.guest.conftest import QUICKSTART, Run
+from tests.support.failed_checks import failed_checks
+
+pytestmark = pytest.mark.guest
+
+TSO = "host.offloads=[tso]"
+SHORT = ("duration=8s", "warmup=2s")
+TUTORIAL = QUICKSTART.parent / "tutorial"
+QUEUE = "topology.bottleneck.queue"
+
+
+def check(document: dict[str, Any], name: str) -> dict[str, Any]:
+    (found,) = (one for one in document["fidelity"]["checks"] if one["name"] == name)
+    assert isinstance(found, dict)
+    return found
+
+
+def cut(document: dict[str, Any]) -> tuple[int, int]:
+    """Return how many super-packets became how many frames."""
+    found = re.fullmatch(r"(\d+) became (\d+) frames", check(document, "super_packets")["detail"])
+    assert found is not None
+    return int(found[1]), int(found[2])
+
+
+def is_equal(run: Run, *overrides: str, scenario: Path = QUICKSTART) -> float:
+    """Compare a run with TSO with one without; return the frames of a mean super-packet."""
+    without = run(*overrides, scenario=scenario)
+    with_tso = run(*overrides, TSO, scenario=scenario)
+    assert failed_checks(without) == failed_checks(with_tso) == set(), with_tso["fidelity"]
+    assert with_tso["digest"] == without["digest"]
+    packets, frames = cut(with_tso)
+    assert packets > 100
+    return frames / packets
+
+
+def test_every_frame_of_a_super_packet_is_queued_dropped_and_delayed_alone(run: Run) -> None:
+    assert is_equal(run, *SHORT) >= 2  # at 10 Mbit/s the least of TCP, two segments
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        (f"{QUEUE}={{kind: codel, ecn: true}}", "tcp={ecn: true}"),
+        (f"{QUEUE}={{kind: fq_codel}}",),
+        (f"{QUEUE}={{kind: cake}}",),
+        (f"{QUEUE}={{kind: red, limit: 100p, min: 10p, max: 30p, ecn: true}}", "tcp={ecn: true}"),
+        ("topology.groups.a.access={rate: 100mbit, delay: 20ms, loss: 1%}",),
+        ("topology.groups.a.access={rate: 100mbit, delay: 20ms, jitter: 2ms}",),
+        ("topology.groups.a.access={rate: 100mbit, delay: 20ms, duplication: 1%}",),
+        ("topology.groups.a.access={delay: 20ms, duplication: 1%}",),
+        ("topology.groups.a.access={delay: 0s}",),
+        ("topology.groups.a.access={rate: 100mbit, delay: 20ms, mtu: 9000}",),
+    ],
+)
+def test_queues_impairments_and_mtus_see_the_same_frames(
+    run: Run, overrides: tuple[str, ...]
+) -> None:
+    assert is_equal(run, *SHORT, *overrides) >= 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("control", ["cubic", "bbr", "dctcp"])
+def test_at_1_gbit_s_super_packets_are_large_and_frames_the_same(run: Run, control: str) -> None:
+    """Linux sizes super-packets by the pacing rate: a millisecond of it, up to 64 kB."""
+    frames = is_equal(
+        run, "duration=2s", "warmup=1s",
+        "topology.bottleneck={rate: 1gbit, delay: 1ms, queue: {kind: droptail, limit: 1bdp}}",
+        "topology.groups=[{name: a, hosts: 1, access: {rate: 10gbit, delay: 1ms}}]",
+        f"flows=[{{name: f, group: a, congestion: {control}}}]",
+    )  # fmt: skip
+    assert 20 < frames <= 45
+
+
+UNCUT = """
+from orchestrator.protocol.links.qdisc import Setting
+from orchestrator.testbed.network import link
+name, index = bed.links["a_src0"].device("b")
+link.change(bed.wires, index, [Setting("cuts", (13,), 0, "B").document()], name)
+"""
+
+NO_TSO = """
+from orchestrator.testbed.network.ethtool import Ethtool
+with bed.enter("b_src0"):
+    Ethtool().set_offloads("eth0", on=False)
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "failed", "detail"),
+    [
+        (UNCUT, {"super_packets", "settings_changed", "conservation"}, r"\d+ at a_src0:forward"),
+        (NO_TSO, {"offloads_on"}, "gso of b_src0/eth0 is off, tso of b_src0/eth0 is off"),
+    ],
+)
+def test_a_super_packet_on_a_link_and_a_host_without_tso_are_found(
+    run: Run, tmp_path: Path, code: str, failed: set[str], detail: str
+) -> None:
+    hook = tmp_path / "hook.py"
+    hook.write_text(code, encoding="utf-8")
+    document = run(*SHORT, TSO, hook=hook)
+    assert failed <= failed_checks(document), document["fidelity"]
+    assert document["fidelity"]["verdict"] == "unfaithful"
+    name = "super_packets" if "super_packets" in failed else "offloads_on"
+    assert re.match(detail, check(document, name)["detail"])

@@ -1,0 +1,144 @@
+"""The network cards of hosts: what a scenario may ask, and what the test bed is told of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.compile.testbed_spec import bed_spec
+from orchestrator.errors import ScenarioError
+from orchestrator.planning.network import network_json
+from orchestrator.planning.plan import plan
+from orchestrator.planning.runspec import RunSpec
+from orchestrator.scenario import load
+from tests.support.link import attributes
+
+QUICKSTART = Path(__file__).parents[3] / "scenarios" / "quickstart.yaml"
+TSO = "host.offloads=[tso]"
+HOSTS = ("a_src0", "a_dst0", "b_src0", "b_dst0")
+
+
+def planned(*overrides: str) -> RunSpec:
+    (run,) = plan(load(QUICKSTART, overrides)).runs
+    return run
+
+
+def cutting(document: Any) -> set[str]:
+    """Return the channels whose links cut super-packets."""
+    return {
+        f"{link['name']}:{direction}"
+        for link in document["links"]
+        for direction in ("forward", "reverse")
+        for setting in (link[direction]["link"] or {"settings": []})["settings"]
+        if setting["name"] == "cuts"
+    }
+
+
+def faults(*overrides: str) -> list[str]:
+    with pytest.raises(ScenarioError) as raised:
+        plan(load(QUICKSTART, overrides))
+    return [fault.message for fault in raised.value.faults]
+
+
+def test_only_links_that_begin_at_a_host_cut_and_they_read_it_back() -> None:
+    document = bed_spec(planned(TSO), 2**30)
+    assert document["tso_hosts"] == list(HOSTS)
+    assert cutting(document) == {
+        "a_src0:forward", "a_dst0:reverse", "b_src0:forward", "b_dst0:reverse",
+    }  # fmt: skip
+    (link,) = (each for each in document["links"] if each["name"] == "a_src0")
+    assert link["forward"]["link"] is not None
+    setting = link["forward"]["link"]["settings"][-1]
+    assert setting["attribute"] == [attributes()["CUTS"]]
+    assert (setting["value"], setting["expected"], setting["format"]) == (1, 1, "B")
+
+
+@pytest.mark.parametrize("override", ["host={}", "host.offloads=[]", "seed=1"])
+def test_without_tso_nothing_of_it_is_in_the_specification(override: str) -> None:
+    document = bed_spec(planned(override), 2**30)
+    assert document == bed_spec(planned(), 2**30)
+    assert ("tso_hosts" in document, cutting(document)) == (False, set())
+
+
+def test_a_link_of_a_host_without_rate_and_delay_cuts_too() -> None:
+    access = "topology.groups.a.access={delay: 0s}"
+    document = bed_spec(planned(TSO, access), 2**30)
+    assert {"a_src0:forward", "a_dst0:reverse"} <= cutting(document)
+    (link,) = (each for each in bed_spec(planned(access), 2**30)["links"] if each["a"] == "a_src0")
+    assert link["forward"]["link"] is None
+
+
+def test_a_stored_network_has_the_hosts_and_one_of_before_has_none() -> None:
+    network = planned(TSO).network
+    form = network_json.encode(network)
+    assert form["tso_hosts"] == list(HOSTS)
+    assert network_json.decode(form).tso_hosts == HOSTS
+    plain = network_json.encode(planned().network)
+    assert "tso_hosts" not in plain
+    assert network_json.decode(plain).tso_hosts == ()
+
+
+def test_offloads_are_an_axis_of_one_experiment(tmp_path: Path) -> None:
+    file = tmp_path / "axis.yaml"
+    axis = "matrix: {host.offloads: [[], [tso]]}\n"
+    file.write_text(QUICKSTART.read_text(encoding="utf-8") + axis, encoding="utf-8")
+    runs = plan(load(file)).runs
+    assert [run.network.tso_hosts for run in runs] == [(), HOSTS]
+    assert len({run.experiment_sha256 for run in runs}) == 1
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("host.offloads=[lro]", "tso"),
+        ("host.offloads=tso", "list"),
+        ("host.offloads=[tso, tso]", "`tso` is given twice"),
+        ("host.offload=[tso]", "offloads"),
+    ],
+)
+def test_a_wrong_offload_is_an_error_that_names_what_is_valid(override: str, words: str) -> None:
+    assert any(words in message for message in faults(override))
+
+
+POLICER = "{forward: {rate: 4mbit, burst: 30kB}}"
+
+
+def test_a_policer_where_a_host_begins_is_refused(tmp_path: Path) -> None:
+    text = """
+version: 1
+name: two
+duration: 1s
+host: {offloads: [tso]}
+topology:
+  kind: custom
+  hosts: [s, r]
+  routers: [x]
+  links:
+    - {between: [s, x], rate: 10mbit, delay: 1ms, queue: {limit: 10p}, policer: POLICER}
+    - {between: [x, r], delay: 1ms}
+  groups: [{name: g, sources: [s], sinks: [r]}]
+flows: [{name: f, group: g}]
+"""
+    file = tmp_path / "two.yaml"
+    file.write_text(text.replace("POLICER", POLICER), encoding="utf-8")
+    with pytest.raises(ScenarioError) as raised:
+        plan(load(file))
+    (fault,) = raised.value.faults
+    assert "`s-x:forward` begins at a host and has a policer" in fault.message
+    file.write_text(text.replace("POLICER", POLICER.replace("forward", "reverse")), "utf-8")
+    assert plan(load(file)).runs
+
+
+@pytest.mark.parametrize(
+    "corruption",
+    [
+        "topology.bottleneck.corruption=0.1%",
+        "events=[{at: 1s, link: bottleneck, corruption: 1%}]",
+    ],
+)
+def test_corruption_is_refused_also_by_an_event(corruption: str) -> None:
+    messages = faults(TSO, corruption)
+    assert messages
+    assert all("corrupts packets" in message for message in messages)
