@@ -14,7 +14,12 @@ from orchestrator.evaluation.verdicts import DOES_NOT, LIMITED, MEETS, NOT_DECID
 
 LABEL = "RFC 9743"
 
-_WORDS: Mapping[Grade, str] = {MEETS: "met", LIMITED: "with limits", DOES_NOT: "not met", NOT_DECIDED: "undecided"}
+_WORDS: Mapping[Grade, str] = {
+    MEETS: "met",
+    LIMITED: "with limits",
+    DOES_NOT: "not met",
+    NOT_DECIDED: "undecided",
+}
 _COLOURS = {"blue": "#007ec6", "brightgreen": "#4c1", "red": "#e05d44"}
 _CHARACTER_PX, _PADDING_PX = 6.6, 10
 """Width of a character of Verdana at 11 px, on average, and the space around a text."""
