@@ -16,7 +16,7 @@ from results.experiment.model import (
     SummaryRow,
 )
 from results.matrix.axes import shown
-from results.metrics import METRICS, any_scope
+from results.metrics import METRICS, any_scope, is_extracted
 from results.records.model import Variant
 from results.tables import summary_csv
 from results.wording import intervals, quantities, variant_names
@@ -26,6 +26,9 @@ _MOST_LISTED = 5
 
 _HOW_TO_DIFFER = (
     ": nothing random varies between them; `start_jitter` in the scenario lets repetitions differ"
+)
+_ENDED_EARLY = (
+    ": its pattern found none, or the program ended within the warm-up, which is left out"
 )
 
 
@@ -46,7 +49,8 @@ def notes(summary: Summary) -> Iterator[str]:
             said = singular if number == 1 else several
             yield f"{quantities.plural(number, 'run')} {said}{hint}"
     for name in summary.without_values:
-        yield f"{name}: no run has a value"
+        hint = _ENDED_EARLY if is_extracted(name) else ""
+        yield f"{name}: no run has a value{hint}"
     yield from _partial(summary)
     drifting = [
         f"{_place(summary, row)} {name}{_rise(metric)}"

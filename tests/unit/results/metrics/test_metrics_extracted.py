@@ -104,6 +104,8 @@ def test_a_summary_has_their_means_by_default_and_by_name(store: Store) -> None:
     assert means["codel", "a", NEVER] == (None, 0, 3)  # shown, though nothing matched
     assert {entry for _queue, entry, _name in means} == {"a"}
     assert usual.without_values == [NEVER]
+    (why,) = (note for note in summary_tables.notes(usual) if NEVER in note)
+    assert "ended within the warm-up" in why
     assert summary_tables.units_of(usual)[TIME].name == "s"
 
     named = summarise(store, experiment, ValueSelection((TIME,)))
