@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from orchestrator.backends.local import needs
 from orchestrator.compile.schedule import planned_steps
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.errors import ScenarioError
@@ -344,6 +345,8 @@ def test_sprayed_packets_may_cross_all_equal_paths(tmp_path: Path) -> None:
     ]
     assert spec["forwarding"]["a"]["g_dst0"] == "a-x"
     assert "sprays" not in bed_spec(planned(tmp_path), 2**30)
+    assert {"cls_bpf", "act_skbedit"} <= set(needs([run])["modules"])
+    assert "cls_bpf" not in needs([planned(tmp_path)])["modules"]
     # the queue of every link is sized by the flows that cross it
     text = SPRAY.replace("routing: spray", "routing: spray\n  queue: {limit: 2bdp}")
     sized = planned(tmp_path, text, nodes=INNER, edges=DIAMOND).network.links
