@@ -361,5 +361,5 @@ MODULE_ALIAS_NET_SCH("link");
 #endif
 MODULE_DESCRIPTION("One direction of a link: queue, transmitter, propagation delay");
 MODULE_AUTHOR("The authors of the TCP congestion-control orchestrator");
-MODULE_VERSION("1.2");
+MODULE_VERSION("1.1");
 MODULE_LICENSE("GPL");

@@ -71,7 +71,7 @@ def _tables(changes: CardChanges) -> Iterator[Table]:
 
 
 def _line(cell: ChangedCell, labels: dict[str, str]) -> list[str]:
-    where = [variant_names.one_line(tuple(cell.variant.items()), labels)]
+    where = [variant_names.one_line(cell.variant, labels)]
     where += [f"beside {cell.beside}"] if cell.beside is not None else []
     place = ", ".join(filter(None, where))
     return [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,7 +15,7 @@ from results.documents.card_document import read_card
 from tests.support.cards import card
 
 
-def both(before: dict[str, object], after: dict[str, object]) -> dict[str, object]:
+def both(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
     found = changes(Card.model_validate(before), Card.model_validate(after)).document()
     return dict(found)
 
@@ -39,7 +40,7 @@ def test_a_cell_is_listed_if_its_intervals_are_apart(mean: float, listed: int) -
 def test_another_verdict_is_listed_with_its_grade() -> None:
     found = both(card("mine", "meets", 10), card("mine", "does not meet", 10.1))
     assert found["grades"] == [{"name": "harm", "before": "meets", "after": "does not meet"}]
-    (cell,) = found["cells"]  # type: ignore[misc]
+    (cell,) = found["cells"]
     assert (cell["before"], cell["after"], cell["apart"]) == ("meets", "does not meet", False)
 
 

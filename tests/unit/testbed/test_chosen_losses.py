@@ -53,7 +53,7 @@ class Kernel:
         assert kind == qdisc.RTM_GETQDISC
         data = bytes(16 + qdisc.TCMSG.size)
         if self.numbers is not None:
-            statistics = netlink.attribute(4, XSTATS.pack(*[0] * 7, *self.numbers))
+            statistics = netlink.attribute(4, XSTATS.pack(*[0] * 7, *self.numbers, *[0] * 3))
             data += netlink.attribute(qdisc.TCA_STATS2, statistics)
         return data
 

@@ -120,7 +120,7 @@ def test_a_token_comes_from_the_file_or_the_environment(
     db: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served: list[tuple[str | None, bool]] = []
-    monkeypatch.setattr("web.serve", lambda *wanted: served.append(wanted[-2:]))
+    monkeypatch.setattr("web.serve", lambda *wanted: served.append(wanted[3:5]))
     file = tmp_path / "token"
     file.write_text(TOKEN)
     file.chmod(0o600)
