@@ -19,7 +19,11 @@ if TYPE_CHECKING:
     from orchestrator.application.making_runs import RunSettings
     from orchestrator.application.stored.explanation import Explanation, FlowStory
     from orchestrator.evaluation.judging import JudgedCriterion
+    from results.records.model import RunRow
     from results.traces.moments import Moment
+
+PANIC = "Kernel panic - not syncing:"
+"""What the kernel says last. "Kernel mode signal 8" is a division by zero in User Mode Linux."""
 
 MOST_KINDS = 3
 """So many kinds of events are counted in the sentence, the most frequent first."""
@@ -30,12 +34,16 @@ def explained(
 ) -> JudgedCriterion:
     """Return a criterion with its sentence, if it is not met; others as they are.
 
+    Where a run of the candidate failed, the sentence says how.
+
     The run is the first one of the cell that decides. It is made again with a trace, where none is
     stored. The flow is that of the row, or the first one under test.
     """
     worst = wording.worst_cell(judged)
-    if judged.grade != DOES_NOT or worst is None or not worst.candidate.runs:
+    if judged.grade != DOES_NOT or worst is None:
         return judged
+    if worst.candidate.left_out.failed:
+        return replace(judged, explained=_failure(judged.rows))
     entry = worst.row.flow or judged.criterion.entries(CANDIDATE)[0]
     run = worst.candidate.runs[0]
     try:
@@ -44,6 +52,17 @@ def explained(
         first = str(error).partition("\n")[0]
         return replace(judged, explained=f"run {run} cannot be explained: {first}")
     return replace(judged, explained=sentence(found))
+
+
+def _failure(rows: Sequence[RunRow]) -> str | None:
+    """Return how the first run that failed ended: the kernel's last words, or its error."""
+    for row in rows:
+        if row.failed:
+            lines = (row.error or "").splitlines() or ["without an error"]
+            panics = [line.partition(PANIC)[2] for line in lines if PANIC in line]
+            said = f"the kernel panicked: {panics[0].strip()}" if panics else lines[0]
+            return f"run {row.id} failed: {said}"
+    return None
 
 
 def sentence(found: Explanation) -> str:
