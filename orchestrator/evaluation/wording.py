@@ -105,8 +105,8 @@ def changes(found: CardChanges) -> list[str]:
     said = [f"{one.name}: {one.before} before, now {one.after}" for one in found.grades]
     if not said:
         said = [f"no grade differs from that of {found.baseline}"]
-    cells = quantities.plural(len(found.cells), "cell")
-    said.append(f"{cells} of {found.compared} differ")
+    cells = quantities.plural(found.compared, "cell")
+    said.append(f"{len(found.cells)} of {cells} changed")
     for names, where in (
         (found.only_before, "the baseline's card alone"), (found.only_after, "this card alone"),
     ):  # fmt: skip

@@ -44,7 +44,7 @@ def section(
         findings=wording.changes(changes),
         network=(),
         setup=(),
-        results=list(_tables(changes)),
+        results=list(tables(changes)),
         notes=(),
         methods=METHODS,
         trust=(),
@@ -54,7 +54,8 @@ def section(
     )
 
 
-def _tables(changes: CardChanges) -> Iterator[Table]:
+def tables(changes: CardChanges) -> Iterator[Table]:
+    """Yield a table of changed grades, and one of changed cells, where there are any."""
     if changes.grades:
         yield Table(
             "Criteria whose grade is another one.",

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from orchestrator.errors import UsageError
+from orchestrator.evaluation import wording
+from orchestrator.evaluation.card import changes_section
 from orchestrator.evaluation.card.changes import changes
 from results.contract.evaluations import Card
 from results.documents.card_document import read_card
@@ -16,8 +18,7 @@ from tests.support.cards import card
 
 
 def both(before: dict[str, Any], after: dict[str, Any]) -> dict[str, Any]:
-    found = changes(Card.model_validate(before), Card.model_validate(after)).document()
-    return dict(found)
+    return changes(Card.model_validate(before), Card.model_validate(after)).document()
 
 
 def test_equal_cards_have_no_changes() -> None:
@@ -69,3 +70,19 @@ def test_what_is_no_card_is_refused(content: bytes | None, message: str, tmp_pat
         read_card(path)
     assert str(path) in str(refused.value)
     assert message in str(refused.value)
+
+
+def test_the_tables_of_the_page_have_each_change_with_its_values() -> None:
+    found = changes(
+        Card.model_validate(card("mine", "meets", 10e6)),
+        Card.model_validate(card("mine", "does not meet", 4e6)),
+    )
+    grades, cells = changes_section.tables(found)
+    assert grades.rows == [["harm", "meets", "does not meet"]]
+    assert cells.rows == [
+        ["harm: throughput at limit=1bdp, beside reno", "meets", "does not meet",
+         "10.000 [10.000, 10.000] Mbit/s", "4.000 [4.000, 4.000] Mbit/s"]
+    ]  # fmt: skip
+    assert wording.changes(found) == [
+        "harm: meets before, now does not meet", "1 of 1 cell changed",
+    ]  # fmt: skip
