@@ -75,6 +75,7 @@ class Guest:
     def prepare(self, plan: Plan) -> None:
         """Check that guests can be confined and fit into memory; build the plan's modules."""
         require_memory(plan.runs, self.jobs)
+        stubs.require_valid_switch()
         with ThreadPoolExecutor(1) as beside:
             code = beside.submit(bed_bundle.prepare)
             if not self.unconfined:

@@ -70,6 +70,11 @@ def of_run(linux: Path, flows: Sequence[PlannedFlow]) -> Stubs:
     return best(linux)
 
 
+def require_valid_switch() -> None:
+    """Raise UsageError where the environment variable that switches seccomp off is wrong."""
+    _is_off()
+
+
 def _is_off() -> bool:
     value = os.environ.get(SWITCH, "")
     if value not in ("", "off"):
