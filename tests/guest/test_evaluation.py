@@ -16,7 +16,7 @@ from tests.support.run import orchestrator
 pytestmark = pytest.mark.guest
 
 PLANTED = {
-    "stubborn": {"collapse", "harm"},
+    "stubborn": {"utilisation", "collapse", "harm", "idle"},
     "fourth": {"utilisation"},
     "burst": {"idle"},
     "divides": {"survival"},
