@@ -5,6 +5,7 @@
  * link_qdisc.c     the qdisc: attributes, statistics, classes
  * link_cut.c       super-packets that become frames
  * link_transmit.c  packets on their way through queue, transmitter and line
+ * link_grants.c    transmission by grants
  * link_losses.c    packets that are lost by their numbers
  * link_sojourn.c   how long packets waited
  * link_trace.c     the trace event of packets
@@ -62,6 +63,8 @@ struct link_sched_data {
 	bool bypass;			/* whether packets pass by the line */
 	bool impairing;			/* whether the line is being given a packet */
 	bool cuts;			/* whether super-packets become frames */
+	bool owned;			/* whether packets belong to sockets until they are sent */
+	struct sk_buff *unsent;		/* of those on their way, the first that does */
 	u64 cut_packets;
 	u64 cut_frames;			/* made of these */
 	struct link_losses *losses;	/* packets to lose, NULL until there is a list */
@@ -94,11 +97,16 @@ int link_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to
 struct sk_buff *link_dequeue(struct Qdisc *sch);
 void link_catch_up(struct Qdisc *sch, u64 now_ns);
 void link_set_rate(struct link_sched_data *q, u64 rate_bps, u64 now_ns);
-void link_set_granted(struct Qdisc *sch, bool granted, u64 now_ns);
 void link_set_held(struct link_sched_data *q, bool held, u64 now_ns);
-void link_grant(struct link_sched_data *q, u32 bytes);
 struct link_due link_due(const struct link_sched_data *q, u64 now_ns);
 void link_drop_all(struct link_sched_data *q);
+struct sk_buff *link_next(struct Qdisc *sch, u64 begins_ns);
+void link_put(struct link_sched_data *q, struct sk_buff *skb, u64 sent_ns);
+
+/* link_grants.c */
+void link_transmit_by_grants(struct Qdisc *sch, u64 now_ns);
+void link_set_granted(struct Qdisc *sch, bool granted, u64 now_ns);
+void link_grant(struct link_sched_data *q, u32 bytes);
 
 /* link_losses.c */
 struct link_losses *link_losses_new(const struct nlattr *ranges, u16 port, bool data_only,

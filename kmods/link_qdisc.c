@@ -16,7 +16,8 @@
  * A link can lose packets by their numbers (link_losses.c), before a qdisc of class 2 gets them.
  *
  * A link can cut super-packets into frames when they come (link_cut.c), as the NIC of the host does
- * at which it begins.
+ * at which it begins. It can leave packets to their sockets until they have been sent, as that NIC
+ * does, so that TCP small queues limit what waits there.
  *
  * A link can instead transmit by grants: each lets a number of bytes leave at once, as the
  * opportunities to send of a recorded trace of a cellular link do. A packet that is larger than the
@@ -65,6 +66,7 @@ static const struct nla_policy link_policy[TCA_LINK_MAX + 1] = {
 	[TCA_LINK_INTERVAL] = NLA_POLICY_RANGE(NLA_U8, 1, 1),
 	[TCA_LINK_HELD] = NLA_POLICY_MAX(NLA_U8, 1),
 	[TCA_LINK_CUTS] = NLA_POLICY_MAX(NLA_U8, 1),
+	[TCA_LINK_OWNED] = NLA_POLICY_MAX(NLA_U8, 1),
 };
 
 /* Return the list that a request has, NULL if it has none. */
@@ -114,6 +116,8 @@ static void link_set(struct Qdisc *sch, struct nlattr **tb)
 		q->bypass = nla_get_u8(tb[TCA_LINK_BYPASS]);
 	if (tb[TCA_LINK_CUTS])
 		q->cuts = nla_get_u8(tb[TCA_LINK_CUTS]);
+	if (tb[TCA_LINK_OWNED])
+		q->owned = nla_get_u8(tb[TCA_LINK_OWNED]);
 	if (tb[TCA_LINK_GRANT_BYTES])
 		link_grant(q, nla_get_u32(tb[TCA_LINK_GRANT_BYTES]));
 	if (tb[TCA_LINK_INTERVAL])
@@ -208,6 +212,7 @@ static int link_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u8(skb, TCA_LINK_BYPASS, q->bypass) ||
 	    nla_put_u8(skb, TCA_LINK_HELD, q->held) ||
 	    nla_put_u8(skb, TCA_LINK_CUTS, q->cuts) ||
+	    nla_put_u8(skb, TCA_LINK_OWNED, q->owned) ||
 	    link_losses_dump(q->losses, skb)) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;

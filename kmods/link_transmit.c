@@ -8,7 +8,6 @@
  * anything else happens to the queue. Late timers of a slow machine therefore cost no capacity.
  */
 
-#include <linux/if_ether.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -20,10 +19,9 @@
 #include "link.h"
 #include "link_trace.h"
 
-#define LINK_TUN_HLEN	4	/* struct tun_pi of include/uapi/linux/if_tun.h */
-
 struct link_skb_cb {
 	u64 arrives_ns;
+	u64 sent_ns;
 };
 
 static struct link_skb_cb *link_cb(struct sk_buff *skb)
@@ -46,19 +44,31 @@ static u64 link_bit_ns(const struct sk_buff *skb)
 }
 
 /* Put a packet on its way whose transmission ends then. */
-static void link_put(struct link_sched_data *q, struct sk_buff *skb, u64 sent_ns)
+void link_put(struct link_sched_data *q, struct sk_buff *skb, u64 sent_ns)
 {
 	u64 arrives_ns = sent_ns + q->delay_ns;
 
 	q->before_last_ns = q->last ? link_cb(q->last)->arrives_ns : 0;
 	q->last_delay_ns = q->delay_ns;
 	link_cb(skb)->arrives_ns = max(arrives_ns, q->before_last_ns);
+	link_cb(skb)->sent_ns = sent_ns;
 	skb->next = NULL;
 	if (q->last)
 		q->last->next = skb;
 	else
 		q->first = skb;
 	q->last = skb;
+	if (q->owned && !q->unsent)
+		q->unsent = skb;
+}
+
+/* Tell the sockets of packets that have been sent, as a NIC does. */
+static void link_complete(struct link_sched_data *q, u64 now_ns)
+{
+	while (q->unsent && link_cb(q->unsent)->sent_ns <= now_ns) {
+		skb_orphan(q->unsent);
+		q->unsent = q->unsent->next;
+	}
 }
 
 static struct sk_buff *link_take(struct link_sched_data *q)
@@ -68,6 +78,8 @@ static struct sk_buff *link_take(struct link_sched_data *q)
 	q->first = skb->next;
 	if (!q->first)
 		q->last = NULL;
+	if (q->unsent == skb)
+		q->unsent = q->first;
 	skb_mark_not_on_list(skb);
 	return skb;
 }
@@ -80,7 +92,7 @@ static void link_note_empty(struct link_sched_data *q)
 }
 
 /* Take the next packet out of the queue, whose transmission begins then. */
-static struct sk_buff *link_next(struct Qdisc *sch, u64 begins_ns)
+struct sk_buff *link_next(struct Qdisc *sch, u64 begins_ns)
 {
 	struct link_sched_data *q = qdisc_priv(sch);
 	bool traced = trace_link_packet_enabled();
@@ -127,37 +139,6 @@ static void link_transmit_by_rate(struct Qdisc *sch, u64 now_ns)
 	q->waited = q->queue->q.qlen > 0;
 }
 
-/* Grants count a packet as mahimahi does: with the header of TUN instead of Ethernet's. */
-static unsigned int link_granted_bytes(const struct sk_buff *skb)
-{
-	return qdisc_pkt_len(skb) - ETH_HLEN + LINK_TUN_HLEN;
-}
-
-static void link_transmit_by_grants(struct Qdisc *sch, u64 now_ns)
-{
-	struct link_sched_data *q = qdisc_priv(sch);
-
-	while (q->credit_bytes) {
-		u32 bytes;
-
-		if (!q->partial) {
-			q->partial = q->queue->q.qlen ? link_next(sch, now_ns) : NULL;
-			if (!q->partial) {
-				q->credit_bytes = 0;
-				return;
-			}
-			q->partial_bytes = link_granted_bytes(q->partial);
-		}
-		bytes = min_t(u64, q->credit_bytes, q->partial_bytes);
-		q->credit_bytes -= bytes;
-		q->partial_bytes -= bytes;
-		if (!q->partial_bytes) {
-			link_put(q, q->partial, now_ns);
-			q->partial = NULL;
-		}
-	}
-}
-
 /* Begin all transmissions that are due. */
 void link_catch_up(struct Qdisc *sch, u64 now_ns)
 {
@@ -196,9 +177,11 @@ int link_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to
 
 	/*
 	 * The link begins outside the sender's host. So a waiting packet does not hold its socket
-	 * back (TCP small queues), and no queue sees which socket it came from.
+	 * back (TCP small queues), and no queue sees which socket it came from. One that is the
+	 * card's of the host leaves packets to their sockets until they have been sent.
 	 */
-	skb_orphan(skb);
+	if (!q->owned)
+		skb_orphan(skb);
 	if (unlikely(q->impairing)) {
 		/* netem gives the root what it has duplicated: that has been transmitted. */
 		result = qdisc_enqueue(skb, q->line, to_free);
@@ -293,6 +276,7 @@ struct sk_buff *link_dequeue(struct Qdisc *sch)
 	struct sk_buff *skb;
 
 	link_catch_up(sch, now_ns);
+	link_complete(q, now_ns);
 	skb = link_arrived(sch, now_ns);
 	if (skb) {
 		qdisc_qstats_backlog_dec(sch, skb);
@@ -302,6 +286,8 @@ struct sk_buff *link_dequeue(struct Qdisc *sch)
 	}
 	if (q->first)
 		next_ns = link_cb(q->first)->arrives_ns;
+	if (q->unsent)
+		next_ns = min(next_ns, link_cb(q->unsent)->sent_ns);
 	if (q->waited && !q->granted && !q->held && !link_is_fifo(q->queue))
 		next_ns = min(next_ns, q->free_ns);
 	if (next_ns != U64_MAX)
@@ -326,24 +312,7 @@ void link_set_rate(struct link_sched_data *q, u64 rate_bps, u64 now_ns)
 		return;
 	q->free_ns = now_ns + link_transmission_ns(bit_ns, rate_bps, &q->rest_bit_ns);
 	link_cb(q->last)->arrives_ns = max(q->free_ns + q->last_delay_ns, q->before_last_ns);
-}
-
-/* Transmit by grants from now on, or by the rate. What is in transmission ends as it would have. */
-void link_set_granted(struct Qdisc *sch, bool granted, u64 now_ns)
-{
-	struct link_sched_data *q = qdisc_priv(sch);
-
-	if (q->granted == granted)
-		return;
-	q->granted = granted;
-	q->free_ns = 0;
-	q->rest_bit_ns = 0;
-	q->credit_bytes = 0;
-	q->waited = false;
-	if (q->partial) {
-		link_put(q, q->partial, now_ns);
-		q->partial = NULL;
-	}
+	link_cb(q->last)->sent_ns = q->free_ns;
 }
 
 /*
@@ -357,20 +326,16 @@ void link_set_held(struct link_sched_data *q, bool held, u64 now_ns)
 	q->held = held;
 	if (held) {
 		q->held_left_ns = q->last && q->free_ns > now_ns ? q->free_ns - now_ns : 0;
-		if (q->held_left_ns)
+		if (q->held_left_ns) {
 			link_cb(q->last)->arrives_ns = U64_MAX;
+			link_cb(q->last)->sent_ns = U64_MAX;
+		}
 	} else if (q->held_left_ns) {
 		q->free_ns = now_ns + q->held_left_ns;
 		link_cb(q->last)->arrives_ns = max(q->free_ns + q->last_delay_ns,
 						   q->before_last_ns);
+		link_cb(q->last)->sent_ns = q->free_ns;
 	}
-}
-
-/* Let bytes leave, if packets wait. */
-void link_grant(struct link_sched_data *q, u32 bytes)
-{
-	if (q->partial || q->queue->q.qlen)
-		q->credit_bytes += bytes;
 }
 
 /* Free all packets that have left the queue and not arrived. */
@@ -380,6 +345,7 @@ void link_drop_all(struct link_sched_data *q)
 	rtnl_kfree_skbs(q->partial, q->partial);
 	q->first = NULL;
 	q->last = NULL;
+	q->unsent = NULL;
 	q->partial = NULL;
 	q->free_ns = 0;
 	q->held_left_ns = 0;

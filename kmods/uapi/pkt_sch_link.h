@@ -51,6 +51,7 @@ enum {
 	TCA_LINK_INTERVAL,	/* u8, 1: begin an interval of the largest sojourn time */
 	TCA_LINK_HELD,		/* u8, 1: the transmitter stands still; 0: it goes on */
 	TCA_LINK_CUTS,		/* u8, 1: super-packets (GSO) that come are cut into frames */
+	TCA_LINK_OWNED,		/* u8, 1: packets belong to their socket until they are sent */
 	__TCA_LINK_MAX
 };
 
