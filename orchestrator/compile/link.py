@@ -13,17 +13,20 @@ from orchestrator.protocol.links.qdisc import Setting
 from orchestrator.protocol.specification import LinkQdiscSpec, LinkStep
 
 
-def link_document(channel: Channel, cuts: bool = False) -> LinkQdiscSpec | None:
+def link_document(
+    channel: Channel, cuts: bool = False, owned: bool = False
+) -> LinkQdiscSpec | None:
     """Return the sch_link of one direction, None when packets pass it at once.
 
-    Where packets are impaired, the delay is netem's. ``cuts`` makes frames of super-packets there.
+    Where packets are impaired, the delay is netem's. ``cuts`` makes frames of super-packets there,
+    and with ``owned`` packets belong to their sockets until they have been sent.
     """
     if channel.rate_bps is None and not (
-        channel.delay_s or channel.delay_changes or channel.impaired or cuts
+        channel.delay_s or channel.delay_changes or channel.impaired or cuts or owned
     ):
         return None
     delay_s = 0.0 if channel.impaired else channel.delay_s
-    return Transmitter(channel.rate_bps, delay_s, cuts).qdisc().document()
+    return Transmitter(channel.rate_bps, delay_s, cuts, owned).qdisc().document()
 
 
 def chosen_settings(

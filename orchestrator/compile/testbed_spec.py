@@ -88,8 +88,8 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
                 "a": link.a,
                 "b": link.b,
                 "mtu_bytes": link.forward.mtu_bytes,
-                "forward": _channel(link.forward, run, n, 0, link.a in network.tso_hosts),
-                "reverse": _channel(link.reverse, run, n, 1, link.b in network.tso_hosts),
+                "forward": _channel(link.forward, run, n, 0, link.a),
+                "reverse": _channel(link.reverse, run, n, 1, link.b),
             }
             for n, link in enumerate(network.links)
         ],
@@ -167,10 +167,12 @@ def _channels(network: Network) -> dict[str, Channel]:
     return {hop.name: hop.channel for link in network.links for hop in link.hops}
 
 
-def _channel(channel: Channel, run: RunSpec, link: int, direction: int, cuts: bool) -> ChannelSpec:
+def _channel(channel: Channel, run: RunSpec, link: int, direction: int, node: str) -> ChannelSpec:
+    """Return one direction of a link, which begins at ``node``."""
+    cuts, owned = node in run.network.tso_hosts, node in run.network.small_queue_hosts
     shaped = channel.queue is not None and channel.rate_bps is not None
     document: ChannelSpec = {
-        "link": link_document(channel, cuts),
+        "link": link_document(channel, cuts, owned),
         "queue": channel.queue.qdisc.document() if shaped and channel.queue else None,
         "netem": netem_document(channel, run.seed, link, direction),
         "policer": None if channel.policer is None else policer_document(channel.policer),

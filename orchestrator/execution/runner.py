@@ -168,10 +168,12 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
             f"--backend {backend.name}: the topology live-path is a real network between lab hosts,"
             f" and nothing to emulate: run it with --backend {' or '.join(able)}"
         )
-    if not traits.emulates_network_cards and any(run.network.tso_hosts for run in plan.runs):
+    if not traits.emulates_network_cards and any(
+        run.network.tso_hosts or run.network.small_queue_hosts for run in plan.runs
+    ):
         able = [name for name in backends.MODULES if backends.traits(name).emulates_network_cards]
         raise UsageError(
-            f"--backend {backend.name}: it emulates no network cards of hosts (`host.offloads`)\n"
+            f"--backend {backend.name}: it emulates no network cards of hosts (`host`)\n"
             f"  fix: give --backend {' or '.join(able)}, or leave out `host`"
         )
     _require_captures(backend.name, traits, plan)

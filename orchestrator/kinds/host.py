@@ -21,6 +21,12 @@ class HostOptions(Strict):
         "of up to 64 kB, and it cuts them into frames where the host's link begins",
     )
 
+    small_queues: bool = Field(
+        default=False,
+        description="whether what waits in a host's own link counts as in the queue of its network "
+        "card, so that TCP small queues limit it",
+    )
+
     @field_validator("offloads")
     @classmethod
     def _each_once(cls, offloads: list[Offload]) -> list[Offload]:

@@ -80,7 +80,9 @@ class Network:
     first link. So every switch can decide the next hop by itself. With an ``ecmp_seed``, each node
     takes one of the equal paths by a hash of the two ends. With ``spray``, each switch takes one of
     them at random for every packet; ``path`` is the first one then, and ``spread`` has all. The
-    ``tso_hosts`` hand super-packets to their links, where they become frames.
+    ``tso_hosts`` hand super-packets to their links, where they become frames. What
+    the ``small_queue_hosts`` have in their own links belongs to their sockets until it has been
+    sent.
     """
 
     hosts: tuple[str, ...]
@@ -92,6 +94,7 @@ class Network:
     ecmp_seed: int | None = None
     spray: bool = False
     tso_hosts: tuple[str, ...] = ()
+    small_queue_hosts: tuple[str, ...] = ()
     _leaves: set[str] = field(init=False, repr=False, compare=False, default_factory=set)
     _numbers: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
     _edges: dict[str, list[_Edge]] = field(

@@ -11,7 +11,12 @@ def of_run(run: StoredRun) -> list[str]:
     The scenario may come from another machine's store, so its form is looked at.
     """
     host = run.head.resolved.get("host")
-    offloads = host.get("offloads") if isinstance(host, dict) else None
-    if not isinstance(offloads, list) or not offloads:
+    if not isinstance(host, dict):
         return []
-    return [f"offloads of hosts: {', '.join(map(str, offloads))}"]
+    lines = []
+    offloads = host.get("offloads")
+    if isinstance(offloads, list) and offloads:
+        lines.append(f"offloads of hosts: {', '.join(map(str, offloads))}")
+    if host.get("small_queues") is True:
+        lines.append("hosts have small queues")
+    return lines

@@ -14,10 +14,15 @@ _PATH: Path = ("host", "offloads")
 
 
 def with_offloads(scenario: Scenario, network: Network) -> Network:
-    """Return the network with the hosts whose network cards cut super-packets (TSO)."""
-    if scenario.host is None or "tso" not in scenario.host.offloads:
+    """Return the network with the hosts that have TSO, and those that have small queues."""
+    host = scenario.host
+    if host is None:
         return network
-    return replace(network, tso_hosts=network.hosts)
+    return replace(
+        network,
+        tso_hosts=network.hosts if "tso" in host.offloads else (),
+        small_queue_hosts=network.hosts if host.small_queues else (),
+    )
 
 
 def offload_faults(network: Network) -> Iterator[tuple[Path, str]]:
@@ -29,10 +34,11 @@ def offload_faults(network: Network) -> Iterator[tuple[Path, str]]:
     their first piece only. So a host sends in one piece where packets are corrupted, and then the
     kernel has no TSO.
     """
+    if network.live and (network.tso_hosts or network.small_queue_hosts):
+        yield ("host",), "the topology live-path has real hosts, so no network card is emulated"
+    yield from _socket_queues(network)
     if not network.tso_hosts:
         return
-    if network.live:
-        yield _PATH, "the topology live-path has real hosts, whose network cards are not emulated"
     for link in network.links:
         for hop in link.hops:
             node = link.a if hop.direction == "forward" else link.b
@@ -47,4 +53,21 @@ def offload_faults(network: Network) -> Iterator[tuple[Path, str]]:
                     _PATH,
                     f"{shown(hop.name)} corrupts packets, which needs hosts that send each frame "
                     "in one piece: leave out `tso` or `corruption`",
+                )
+
+
+def _socket_queues(network: Network) -> Iterator[tuple[Path, str]]:
+    """Yield the links of hosts with small queues whose queue would treat sockets as its own.
+
+    sch_fq paces each packet by its socket, and no router knows it.
+    """
+    for link in network.links:
+        for hop in link.hops:
+            node = link.a if hop.direction == "forward" else link.b
+            queue = hop.channel.queue
+            if node in network.small_queue_hosts and queue is not None and queue.kind == "fq":
+                yield (
+                    ("host", "small_queues"),
+                    f"{shown(hop.name)} begins at a host and has the queue `fq`, which would pace "
+                    "by its sockets: give that link another queue",
                 )

@@ -24,7 +24,7 @@ DELAY_MAX_NS = 3_600_000_000_000
 """TC_LINK_DELAY_MAX_NS."""
 
 RATE, DELAY, GRANTED, BYPASS, HELD = "rate_bps", "delay_ns", "granted", "bypass", "held"
-CUTS = "cuts"
+CUTS, OWNED = "cuts", "owned"
 """Names of the settings."""
 
 _MODEL, _RATE_BPS, _DELAY_NS, _GRANTED = (1,), (2,), (3,), (4,)
@@ -33,6 +33,7 @@ GRANT_BYTES_ATTRIBUTE = 5
 _BYPASS = (6,)
 _HELD = (12,)
 _CUTS = (13,)
+_OWNED = (14,)
 INTERVAL_ATTRIBUTE = 11
 """TCA_LINK_INTERVAL: begins another interval of the largest sojourn time."""
 
@@ -81,11 +82,13 @@ class Transmitter(NamedTuple):
     """How one direction of a link sends packets; a rate of None takes no time.
 
     One that ``cuts`` makes frames of super-packets when they come, as a network card with TSO does.
+    With ``owned`` packets belong to their sockets until they have been sent.
     """
 
     rate_bps: int | None
     delay_s: float
     cuts: bool = False
+    owned: bool = False
 
     def qdisc(self) -> Qdisc:
         """Return the sch_link that does this."""
@@ -96,6 +99,7 @@ class Transmitter(NamedTuple):
             Setting(GRANTED, _GRANTED, 0, "B"),
             bypass_setting(False),
             *((Setting(CUTS, _CUTS, 1, "B"),) if self.cuts else ()),
+            *((Setting(OWNED, _OWNED, 1, "B"),) if self.owned else ()),
         ))  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -55,7 +55,36 @@ def test_only_links_that_begin_at_a_host_cut_and_they_read_it_back() -> None:
     assert (setting["value"], setting["expected"], setting["format"]) == (1, 1, "B")
 
 
-@pytest.mark.parametrize("override", ["host={}", "host.offloads=[]", "seed=1"])
+def test_small_queues_are_a_setting_of_the_same_links_with_or_without_tso() -> None:
+    links = bed_spec(planned("host.small_queues=true"), 2**30)["links"]
+    assert {
+        f"{link['name']}:{direction}": (setting["attribute"], setting["value"], setting["expected"])
+        for link in links
+        for direction in ("forward", "reverse")
+        for setting in cast(Any, link)[direction]["link"]["settings"]
+        if setting["name"] == "owned"
+    } == dict.fromkeys(
+        ("a_src0:forward", "a_dst0:reverse", "b_src0:forward", "b_dst0:reverse"),
+        ([attributes()["OWNED"]], 1, 1),
+    )
+    both = planned("host={offloads: [tso], small_queues: true}")
+    assert len(cutting(bed_spec(both, 2**30))) == 4
+    assert network_json.decode(network_json.encode(both.network)).small_queue_hosts == HOSTS
+
+
+def test_a_queue_that_paces_by_sockets_is_refused_at_a_host_with_small_queues() -> None:
+    access = "{rate: 100mbit, delay: 20ms, queue: {kind: QUEUE}}"
+    override = f"topology.groups.a.source_access={access}"
+    small = ("host.small_queues=true",)
+    messages = faults(override.replace("QUEUE", "fq"), *small)
+    assert [message.partition(" begins")[0] for message in messages] == ["`a_src0:forward`"]
+    assert "give that link another queue" in messages[0]
+    assert planned(override.replace("QUEUE", "fq_codel"), *small).network.small_queue_hosts
+
+
+@pytest.mark.parametrize(
+    "override", ["host={}", "host.offloads=[]", "host.small_queues=false", "seed=1"]
+)
 def test_without_tso_nothing_of_it_is_in_the_specification(override: str) -> None:
     document = bed_spec(planned(override), 2**30)
     assert document == bed_spec(planned(), 2**30)
