@@ -25,8 +25,6 @@ _SETTINGS = {
     # Flows never expire, so the two revalidations a second would be useless wake-ups.
     "max-idle": _IDLE_MS,
     "max-revalidator": _IDLE_MS,
-    # Nobody reads the statistics that the database would get every 5 s.
-    "stats-update-interval": _IDLE_MS,
     "n-handler-threads": "1",
     "n-revalidator-threads": "1",
 }
