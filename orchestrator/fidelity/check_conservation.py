@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from typing import Literal, NamedTuple
 
 from orchestrator.fidelity.check_drops import corrupted_at_most
 from orchestrator.fidelity.evidence import Evidence
 from orchestrator.network import Network
 from orchestrator.protocol.links.netem import DUPLICATION, threshold_chance
+from orchestrator.protocol.programs import PROGRAM
 from orchestrator.protocol.reports import facts
 from orchestrator.protocol.reports.packet_facts import PacketReading
 from orchestrator.recording.model import Check
@@ -93,7 +94,7 @@ def _places(evidence: Evidence) -> Iterator[_NetworkPart]:
     example = evidence.one(facts.Packets, at="start")
     for name, passages in example["channels"].items():
         yield from _along(name, set(passages), name in duplicating)
-    yield from _at_nodes(network)
+    yield from _at_nodes(network, _hosts_of_programs(evidence))
 
 
 def _along(name: str, present: set[str], duplicates: bool) -> Iterator[_NetworkPart]:
@@ -109,8 +110,18 @@ def _along(name: str, present: set[str], duplicates: bool) -> Iterator[_NetworkP
     yield _NetworkPart(f"{name}, way out", _at(name, "exited"), _at(name, "received"))
 
 
-def _at_nodes(network: Network) -> Iterator[_NetworkPart]:
-    """Yield the switches, and each host as a sender and as a receiver."""
+def _hosts_of_programs(evidence: Evidence) -> set[str]:
+    """Return the hosts of flows of users' programs."""
+    flows = [flow for flow in evidence.flows if flow.engine == PROGRAM]
+    return {host for flow in flows for host in (flow.source, flow.sink)}
+
+
+def _at_nodes(network: Network, of_programs: Container[str]) -> Iterator[_NetworkPart]:
+    """Yield the switches, and each host as a sender and as a receiver.
+
+    What a program sends by UDP_SEGMENT counts as one datagram (Udp:OutDatagrams, udp_send_skb() of
+    Linux's net/ipv4/udp.c), and leaves its host as several. So more may leave hosts of programs.
+    """
     arriving: dict[str, list[Count]] = {node: [] for node in (*network.hosts, *network.switches)}
     leaving: dict[str, list[Count]] = {node: [] for node in arriving}
     for link in network.links:
@@ -126,7 +137,8 @@ def _at_nodes(network: Network) -> Iterator[_NetworkPart]:
     for node in network.hosts:
         came, left = _sum(arriving[node]), _sum(leaving[node])
         sent, twice = _of_host(node, "transport"), _of_host(node, "twice")
-        yield _NetworkPart(f"{node}, sending", sent, left, surplus=twice)
+        cuts = node in of_programs
+        yield _NetworkPart(f"{node}, sending", sent, left, surplus=twice, may_add=cuts)
         # Its buffers of several segments hide a loss of segments, but not one of buffers.
         yield _NetworkPart(f"{node}, sending by IP", _of_host(node, "ip"), left, may_add=True)
         delivered = _of_host(node, "delivered")

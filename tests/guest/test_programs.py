@@ -166,6 +166,49 @@ def test_numbers_of_the_output_are_metrics_and_in_the_digest(
     assert changed["digest"] != one["digest"]  # by the number of matches alone
 
 
+SEND_BURSTS = """
+import socket, time
+sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+sender.connect(("server", 9000))
+sender.setsockopt(17, 103, 1200)  # SOL_UDP, UDP_SEGMENT
+for _burst in range(50):
+    sender.send(bytes(12000))
+    time.sleep(0.01)
+time.sleep(1)
+sender.send(b"over")
+print("arrived", sender.recv(99).decode())
+"""
+COUNT_DATAGRAMS = """
+import socket
+receiver = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+receiver.bind(("", 9000))
+datagrams = 0
+while True:
+    data, sender = receiver.recvfrom(65535)
+    if data == b"over":
+        receiver.sendto(str(datagrams).encode(), sender)
+    datagrams += 1
+"""
+
+
+@pytest.mark.long
+def test_datagrams_that_a_program_sends_together_are_packets_of_their_own(
+    kernel: GuestKernel, tmp_path: Path
+) -> None:
+    """QUIC programs hand many datagrams to the kernel at once (UDP_SEGMENT)."""
+    (tmp_path / "udp").mkdir()
+    (tmp_path / "udp" / "send.py").write_text(SEND_BURSTS)
+    (tmp_path / "udp" / "count.py").write_text(COUNT_DATAGRAMS)
+    traffic = (
+        "kind: program, files: udp, server: [python3, /run/files/count.py], "
+        "client: [python3, /run/files/send.py], "
+        "ready: {port: 9000, transport: udp}, sender: client, extract: {n: 'arrived (?P<p>[0-9]+)'}"
+    )
+    (run,) = runs(kernel, tmp_path, scenario("5s", bursts=traffic))
+    assert run["fidelity"]["verdict"] == "faithful"
+    assert run["flows"][0]["program_n_packets"] == 500
+
+
 @pytest.mark.long
 def test_a_pattern_that_takes_for_ever_fails_its_run_alone(
     kernel: GuestKernel, tmp_path: Path

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import fcntl
+import functools
+import operator
 import socket
 import struct
 
@@ -22,6 +24,8 @@ OFFLOADS = {
     "gro": ("rx-gro",),
 }  # fmt: skip
 """The kernel's features of each, as in ethtool_get_feature_mask() of net/ethtool/ioctl.c."""
+_UDP_FEATURE = "tx-udp-segmentation"
+"""By which a program's UDP_SEGMENT would bring a super-packet of datagrams to a link."""
 _GET_SET_INFO, _GET_STRINGS = 0x37, 0x1B
 _GET_FEATURES, _SET_FEATURES = 0x3A, 0x3B
 _FEATURE_NAMES, _NAME_BYTES = 4, 32  # ETH_SS_FEATURES, ETH_GSTRING_LEN
@@ -39,7 +43,7 @@ class Ethtool:
     """One control socket in the network namespace of the thread that opens it."""
 
     _masks: dict[str, list[int]] | None = None
-    """{offload: its features as words of 32 bits}, which a kernel has for all interfaces."""
+    """{offload or _UDP_FEATURE: features as words of 32 bits}, of all interfaces of a kernel."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -65,8 +69,9 @@ class Ethtool:
         if Ethtool._masks is None:
             names = self._feature_names(interface)
             blank = [0] * -(-len(names) // _WORD_BITS)
-            masks = {offload: list(blank) for offload in OFFLOADS}
-            for offload, features in OFFLOADS.items():
+            parts = {**OFFLOADS, _UDP_FEATURE: (_UDP_FEATURE,)}
+            masks = {part: list(blank) for part in parts}
+            for offload, features in parts.items():
                 for feature in features:
                     word, bit = divmod(names.index(feature), _WORD_BITS)
                     masks[offload][word] |= 1 << bit
@@ -110,9 +115,10 @@ class Ethtool:
         self._set_features(interface, self._feature_masks(interface)[name], on)
 
     def set_offloads(self, interface: str, on: bool = False) -> None:
-        """Switch TSO, GSO and GRO of the interface off (or on)."""
+        """Switch TSO, GSO, GRO and the segmentation of UDP of the interface off (or on)."""
         masks = self._feature_masks(interface).values()
-        self._set_features(interface, [a | b | c for a, b, c in zip(*masks, strict=True)], on)
+        mask = [functools.reduce(operator.or_, words) for words in zip(*masks, strict=True)]
+        self._set_features(interface, mask, on)
 
     def _set_features(self, interface: str, mask: list[int], on: bool) -> None:
         """Set features as far as the interface has them: no device has all of an offload."""
@@ -137,6 +143,6 @@ class Ethtool:
         answer = self._exchange(interface, head + bytes(_FEATURES_BLOCK.size * size))
         active = [on for _a, _r, on, _n in _FEATURES_BLOCK.iter_unpack(answer[len(head) :])]
         return {
-            name: any(on & bits for on, bits in zip(active, mask, strict=True))
-            for name, mask in masks.items()
+            name: any(on & bits for on, bits in zip(active, masks[name], strict=True))
+            for name in OFFLOADS
         }

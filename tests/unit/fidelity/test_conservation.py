@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from orchestrator.fidelity import check_conservation
 from orchestrator.planning.plan import plan
 from orchestrator.scenario import load
 from tests.support.checks import QUICKSTART, evidence, only, sample
+from tests.support.recordings import flow
 
 NETWORK = plan(load(QUICKSTART)).runs[0].network
 CHANNELS = [f"{link.name}:{way}" for link in NETWORK.links for way in ("forward", "reverse")]
@@ -50,6 +52,17 @@ def test_packets_that_are_all_accounted_for_pass() -> None:
     found = judged(*readings())
     assert (found.name, found.ok, found.measured) == ("conservation", True, 0)
     assert found.detail == "64 places"
+
+
+@pytest.mark.parametrize(("engine", "more", "ok"), [
+    ("bulk", -9, False), ("program", -9, True), ("program", 9, False),
+])  # fmt: skip
+def test_a_program_may_send_datagrams_that_its_host_cuts(engine: str, more: int, ok: bool) -> None:
+    start, end = readings()
+    end["hosts"]["a_src0"]["transport"] += more
+    sent = dataclasses.replace(flow("web"), engine=engine, source="a_src0", sink="a_dst0")
+    found = evidence([start, end], [sample(0, number) for number in range(3)], [sent])
+    assert only(check_conservation.check(found)).ok is ok
 
 
 def test_dropped_and_waiting_packets_are_not_missing() -> None:
