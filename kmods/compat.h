@@ -14,6 +14,7 @@
 #include <linux/version.h>
 #include <net/dropreason.h>
 #include <net/net_namespace.h>
+#include <net/sch_generic.h>
 #include <net/tcp.h>
 
 /*
@@ -176,6 +177,18 @@ static inline bool cc_ecn_is_classic(const struct sock *sk)
 	return tcp_sk(sk)->ecn_flags & TCP_ECN_OK;
 #else
 	return tcp_ecn_mode_rfc3168(tcp_sk(sk));
+#endif
+}
+
+/*
+ * Set what qdiscs count of a frame that was cut out of a super-packet, whose
+ * control block it has got: its length, and from 6.19 on that it is one segment.
+ */
+static inline void cc_count_as_frame(struct sk_buff *skb)
+{
+	qdisc_skb_cb(skb)->pkt_len = skb->len;
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+	qdisc_skb_cb(skb)->pkt_segs = 1;
 #endif
 }
 

@@ -14,6 +14,7 @@
 #include <net/pkt_sched.h>
 #include <net/sch_generic.h>
 
+#include "compat.h"
 #include "link.h"
 
 /*
@@ -35,7 +36,7 @@ static int link_cut(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_
 	}
 	skb_list_walk_safe(frames, skb, next) {
 		skb_mark_not_on_list(skb);
-		qdisc_skb_cb(skb)->pkt_len = skb->len;
+		cc_count_as_frame(skb);
 		q->cut_frames++;
 		of_one = link_enqueue_one(skb, sch, to_free);
 		if (result != NET_XMIT_SUCCESS)
