@@ -176,7 +176,7 @@ class LabBed:
     def _switch_offloads_off(self) -> None:
         tool = Ethtool()
         for interface in self.spec["interfaces"]:
-            values = tool.offloads(interface)
+            values = tool.all_offloads(interface)
             if any(values.values()):
                 self._undo_log.note("offloads", interface=interface, values=values)
                 tool.set_offloads(interface)

@@ -16,7 +16,7 @@ from orchestrator.protocol.numbering import LINK_HANDLE
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import write_sysctl
 from orchestrator.testbed.network import rtnl
-from orchestrator.testbed.network.ethtool import OFFLOADS, Ethtool
+from orchestrator.testbed.network.ethtool import Ethtool
 from orchestrator.testbed.network.queues import qdisc
 
 TYPE_CHECKING = False
@@ -103,8 +103,8 @@ def _offloads(entry: Entry) -> None:
     if _index(entry["interface"]) is None:
         return
     tool = Ethtool()
-    for name in OFFLOADS:
-        tool.set_offload(entry["interface"], name, entry["values"][name])
+    for name, on in entry["values"].items():
+        tool.set_offload(entry["interface"], name, on)
     tool.close()
 
 

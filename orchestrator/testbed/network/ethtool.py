@@ -24,7 +24,7 @@ OFFLOADS = {
     "gro": ("rx-gro",),
 }  # fmt: skip
 """The kernel's features of each, as in ethtool_get_feature_mask() of net/ethtool/ioctl.c."""
-_UDP_FEATURE = "tx-udp-segmentation"
+_UDP = {"udp": ("tx-udp-segmentation",)}
 """By which a program's UDP_SEGMENT would bring a super-packet of datagrams to a link."""
 _GET_SET_INFO, _GET_STRINGS = 0x37, 0x1B
 _GET_FEATURES, _SET_FEATURES = 0x3A, 0x3B
@@ -43,7 +43,7 @@ class Ethtool:
     """One control socket in the network namespace of the thread that opens it."""
 
     _masks: dict[str, list[int]] | None = None
-    """{offload or _UDP_FEATURE: features as words of 32 bits}, of all interfaces of a kernel."""
+    """{offload: its features as words of 32 bits}, which a kernel has for all interfaces."""
 
     def __init__(self) -> None:
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -69,10 +69,9 @@ class Ethtool:
         if Ethtool._masks is None:
             names = self._feature_names(interface)
             blank = [0] * -(-len(names) // _WORD_BITS)
-            parts = {**OFFLOADS, _UDP_FEATURE: (_UDP_FEATURE,)}
-            masks = {part: list(blank) for part in parts}
-            for offload, features in parts.items():
-                for feature in features:
+            masks = {offload: list(blank) for offload in (*OFFLOADS, *_UDP)}
+            for offload, features in (*OFFLOADS.items(), *_UDP.items()):
+                for feature in set(features).intersection(names):
                     word, bit = divmod(names.index(feature), _WORD_BITS)
                     masks[offload][word] |= 1 << bit
             Ethtool._masks = masks
@@ -111,7 +110,7 @@ class Ethtool:
         return None if speed in (0, _UNKNOWN_MBITPS) else speed
 
     def set_offload(self, interface: str, name: str, on: bool) -> None:
-        """Switch one of OFFLOADS on or off."""
+        """Switch one of those that ``all_offloads`` returns on or off."""
         self._set_features(interface, self._feature_masks(interface)[name], on)
 
     def set_offloads(self, interface: str, on: bool = False) -> None:
@@ -137,12 +136,17 @@ class Ethtool:
 
     def offloads(self, interface: str) -> dict[str, bool]:
         """Return {"tso": bool, "gso": bool, "gro": bool} as the kernel has them."""
+        found = self.all_offloads(interface)
+        return {name: found[name] for name in OFFLOADS}
+
+    def all_offloads(self, interface: str) -> dict[str, bool]:
+        """Return those of ``offloads``, and ``udp``: whether the interface cuts datagrams."""
         masks = self._feature_masks(interface)
         size = len(masks["tso"])
         head = struct.pack("=II", _GET_FEATURES, size)
         answer = self._exchange(interface, head + bytes(_FEATURES_BLOCK.size * size))
         active = [on for _a, _r, on, _n in _FEATURES_BLOCK.iter_unpack(answer[len(head) :])]
         return {
-            name: any(on & bits for on, bits in zip(active, masks[name], strict=True))
-            for name in OFFLOADS
+            name: any(on & bits for on, bits in zip(active, mask, strict=True))
+            for name, mask in masks.items()
         }
