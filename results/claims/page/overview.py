@@ -101,9 +101,9 @@ orchestrator reproduce --full --plan              # what the papers' own size wo
   the largest of all is at least theirs. So it is decided only where any larger value gives the same
   verdict. A mean of all is then open.
 - With `--jobs 2` on 2 CPUs, from an empty results database and beside other work, the quick length
-  took 36 minutes for westwoodplus (437 runs), 43 for libra and 23 for tibet (502 runs). logwestwood
-  took 78 minutes of CPU time. A second call took 4 to 40 seconds. The CPUs are shared: at another
-  hour the same runs may take half as long again.
+  took 36 minutes for westwoodplus (437 runs), 43 for libra, 39 for logwestwood (273 runs) and 23
+  for tibet (502 runs). A second call took 4 to 40 seconds. The CPUs are shared: at another hour the
+  same runs may take half as long again.
 - An ordering is shown as the ratio of each value to the next, which must be above 1 by more than
   the tolerance.
 - Shares that do not converge within a run have no time of convergence. In an ordering of such times
