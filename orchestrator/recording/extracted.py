@@ -126,6 +126,13 @@ def document(numbers: Mapping[str, list[ExtractedNumber]]) -> dict[str, Any]:
     return {flow: [vars(number) for number in listed] for flow, listed in numbers.items()}
 
 
+def values_by_metric(
+    numbers: Mapping[str, list[ExtractedNumber]], flow: str
+) -> dict[str, float | None]:
+    """Return the numbers of a flow by the names of their metrics; none of one that has none."""
+    return {number.metric: number.value for number in numbers.get(flow, [])}
+
+
 def _numbers(listed: object) -> list[ExtractedNumber]:
     if not isinstance(listed, list) or len(listed) > MOST_NUMBERS:
         raise ValueError("extracted: a flow has no list of numbers, or too long a one")

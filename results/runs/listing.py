@@ -19,9 +19,9 @@ from results.runs.model import ListedFlow, ListedRun
 from results.schema.access_errors import reading
 from results.store import run_rows
 from results.store.parts import integrity
+from results.store.parts.integrity import read_remarks
 from results.store.parts.notes import Remarks
 from results.store.store import Store
-from results.store.stored import read_remarks
 
 _CHOSEN = "run IN (SELECT value FROM json_each(?1))"
 

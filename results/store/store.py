@@ -44,10 +44,11 @@ from results.store.parts import (
     traces,
 )
 from results.store.parts.checksum import Checksum
+from results.store.parts.integrity import read_remarks
 from results.store.parts.judgements import Judgement
 from results.store.parts.notes import Remarks
 from results.store.parts.traces import TraceHead
-from results.store.stored import StoredRun, read_remarks
+from results.store.stored import StoredRun
 
 
 def prepare_storing() -> None:

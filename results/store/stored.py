@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from orchestrator.errors import UsageError
 from orchestrator.recording.counters import CounterNames
-from orchestrator.recording.extracted import ExtractedNumber, of_provenance
+from orchestrator.recording.extracted import ExtractedNumber, of_provenance, values_by_metric
 from orchestrator.recording.model import QUEUE_DTYPE, SENDER, Check, FlowRecord, QueueRecord
 from orchestrator.recording.trace import Trace
 from orchestrator.windows import Window
@@ -34,24 +34,12 @@ from results.records.model import (
 from results.samples import sample_blocks, sample_tables
 from results.samples.sample_tables import Array, Columns
 from results.schema.access_errors import reading
-from results.store.parts import files, integrity, judgements, notes, traces
+from results.store.parts import files, integrity, judgements, traces
 from results.store.parts.judgements import Judgement
 from results.store.parts.notes import Remarks
 from results.store.parts.traces import TraceHead
 
-
-def read_remarks(connection: sqlite3.Connection, run: int | None = None) -> dict[str, Remarks]:
-    """Return notes and tags of a run, or of every run, by the run's id.
-
-    Raises:
-        StoreError: a row is not what was stored.
-    """
-    try:
-        return notes.read(connection, run)
-    except notes.DamagedRow as error:
-        run_id, table = error.args
-        problem = f"table {table}: a row is not what was stored"
-        raise integrity.damaged(run_id, problem) from error
+_T = TypeVar("_T")
 
 
 class StoredRun:
@@ -150,7 +138,7 @@ class StoredRun:
     def remarks(self) -> Remarks:
         """The notes and tags of the run."""
         with reading(self._path):
-            return read_remarks(self._connection, self._key).get(self.id, Remarks())
+            return integrity.read_remarks(self._connection, self._key).get(self.id, Remarks())
 
     @cached_property
     def files(self) -> dict[str, bytes]:
@@ -325,23 +313,22 @@ class StoredRun:
     @cached_property
     def counter_names(self) -> CounterNames:
         """The names of SNMP counters and of their hosts; none of a run without counters."""
-        try:
-            return CounterNames.of(self.provenance)
-        except typed.DECODING_ERRORS as error:
-            raise integrity.damaged(self.id, f"table provenance: {error}") from error
+        return self._of_provenance(CounterNames.of)
 
     @cached_property
     def extracted_numbers(self) -> dict[str, list[ExtractedNumber]]:
         """The numbers of programs' output, by the names of their flows."""
-        try:
-            return of_provenance(self.provenance)
-        except typed.DECODING_ERRORS as error:
-            raise integrity.damaged(self.id, f"table provenance: {error}") from error
+        return self._of_provenance(of_provenance)
 
     def extracted(self, flow: int) -> dict[str, float | None]:
         """Return the numbers of a flow's program's output by the names of their metrics."""
-        numbers = self.extracted_numbers.get(self.flows[flow].name, [])
-        return {number.metric: number.value for number in numbers}
+        return values_by_metric(self.extracted_numbers, self.flows[flow].name)
+
+    def _of_provenance(self, read: Callable[[Mapping[str, Any]], _T]) -> _T:
+        try:
+            return read(self.provenance)
+        except typed.DECODING_ERRORS as error:
+            raise integrity.damaged(self.id, f"table provenance: {error}") from error
 
     def counter_columns(self, host: int) -> Columns:
         """Return the SNMP counters of a host, each column read once, when used first."""

@@ -74,8 +74,7 @@ class RecordingData:
 
     def extracted(self, flow: int) -> dict[str, float | None]:
         """Return the numbers of a flow's program's output by the names of their metrics."""
-        numbers = self._extracted.get(self.flows[flow].name, [])
-        return {number.metric: number.value for number in numbers}
+        return extracted.values_by_metric(self._extracted, self.flows[flow].name)
 
     def counter_columns(self, host: int) -> Columns:
         """Return the SNMP counters of a host."""

@@ -300,3 +300,19 @@ def _orphans(connection: sqlite3.Connection, schema: int, migrations: Path) -> I
             f"SELECT DISTINCT run FROM {table} WHERE run NOT IN (SELECT run FROM runs)"
         ):
             yield f"table {table} has rows of run #{key}, which is not there"
+
+
+def read_remarks(
+    connection: sqlite3.Connection, run: int | None = None
+) -> dict[str, notes.Remarks]:
+    """Return notes and tags of a run, or of every run, by the run's id.
+
+    Raises:
+        StoreError: a row is not what was stored.
+    """
+    try:
+        return notes.read(connection, run)
+    except notes.DamagedRow as error:
+        run_id, table = error.args
+        problem = f"table {table}: a row is not what was stored"
+        raise damaged(run_id, problem) from error
