@@ -19,6 +19,7 @@ from orchestrator.protocol.probe_specification import (
 from orchestrator.protocol.reports.counter_facts import Counters as Counters
 from orchestrator.protocol.reports.machine_facts import Host as Host
 from orchestrator.protocol.reports.packet_facts import Packets as Packets
+from orchestrator.protocol.reports.packet_facts import Sprayed as Sprayed
 from orchestrator.protocol.reports.program_facts import Extracted as Extracted
 from orchestrator.protocol.reports.program_facts import ExtractedValue as ExtractedValue
 from orchestrator.protocol.reports.program_facts import Program as Program
@@ -251,15 +252,6 @@ class Namespace(TypedDict):
     value: str | int
     clock_ns: int
     """Time on the bed's clock."""
-
-
-class Sprayed(TypedDict):
-    """How many packets a switch sprayed over each of some links while traffic ran."""
-
-    fact: str
-    switch: str
-    packets: dict[str, int]
-    """By the links' names."""
 
 
 class Checksums(TypedDict):

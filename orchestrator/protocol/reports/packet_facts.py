@@ -64,3 +64,12 @@ class Packets(PacketReading, _OfPackets):
 
     fact: str
     at: str
+
+
+class Sprayed(TypedDict):
+    """How many packets a switch sprayed over each of some links while traffic ran."""
+
+    fact: str
+    switch: str
+    packets: dict[str, int]
+    """By the links' names."""
