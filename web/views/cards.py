@@ -58,7 +58,7 @@ def _paths() -> Iterator[tuple[str, Path]]:
         return
     for path in (folder, *entries):
         file = path / FILE
-        if file.is_file() and not path.is_symlink():
+        if file.is_file() and not (path.is_symlink() or file.is_symlink()):
             yield path.resolve().name, file
 
 

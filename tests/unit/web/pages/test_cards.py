@@ -26,6 +26,8 @@ def client(tmp_path: Path) -> FlaskClient:
         (tmp_path / name / "card.json").write_text(json.dumps(document))
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "mine")
+    (tmp_path / "lent").mkdir()
+    (tmp_path / "lent" / "card.json").symlink_to(tmp_path / "mine" / "card.json")
     return create_app(tmp_path / "none.db").test_client()
 
 
@@ -36,6 +38,7 @@ def test_the_list_has_each_card_and_says_what_is_none(client: FlaskClient) -> No
     assert 'href="/cards/broken"' not in text
     assert "empty" not in text
     assert "link" not in text.partition("<main")[2]
+    assert "lent" not in text.partition("<main")[2]
 
 
 def test_a_card_shows_its_grade_values_and_runs(client: FlaskClient) -> None:
@@ -55,7 +58,7 @@ def test_what_a_stranger_wrote_is_text(client: FlaskClient, address: str) -> Non
     assert 'onclick="' not in answer.text
 
 
-@pytest.mark.parametrize("name", ["broken", "empty", "link", "..", "%2e%2e", "nobody"])
+@pytest.mark.parametrize("name", ["broken", "empty", "link", "lent", "..", "%2e%2e", "nobody"])
 def test_what_is_no_card_is_not_found(client: FlaskClient, name: str) -> None:
     assert client.get(f"/cards/{name}").status_code == 404
 
