@@ -82,13 +82,34 @@ class Builder:
 
     def _with_changes(self, order: Order, log: TextIO) -> None:
         """Build a source with the user's changes, on a copy of a tree without them if possible."""
-        if self.kept is not None and _needs_no_new_tree(order) and self._kept_without(order, log):
-            self.progress("copying a built tree", None)
-            self.kept.copy(self.workshop.tree)
-            with self._room(order, log) as build:
-                build.again(None)
+        changed = _changed_in_kept_trees(order)
+        if self.kept is not None and changed is not None and self._kept_without(order, log):
+            self._changed(order, changed, log)
         else:
             self._anew(order, log, kept_trees.state_of(order.source))
+
+    def _changed(self, order: Order, changed: set[str], log: TextIO) -> None:
+        """Build the user's changes of some sources on a copy of the kept tree."""
+        assert self.kept is not None
+        tree = self.workshop.tree
+        self.progress("copying what is needed of a built tree", None)
+        self.kept.copy_needed(tree, changed)
+        try:
+            self._again_changed(order, log)
+        except (
+            KernelBuildError
+        ) as error:  # which the sources that were left out may be the cause of
+            print(f"in a part of the tree: {error}", file=log)
+            remove_with_retries(tree)
+            self.progress("copying a built tree", None)
+            self.kept.copy(tree)
+            self._again_changed(order, log)
+
+    def _again_changed(self, order: Order, log: TextIO) -> None:
+        compiled = self.workshop.folder / "own-compiled"  # little is compiled: a copy costs more
+        compiled.mkdir(exist_ok=True)
+        with self._room(order, log, compiled) as build:
+            build.again(None)
 
     def _kept_without(self, order: Order, log: TextIO) -> bool:
         """Let the kept tree be that of the order without the user's changes, if that builds."""
@@ -142,15 +163,20 @@ class Builder:
         return replace(now, patches=self.patches, generated=generated)
 
     @contextmanager
-    def _room(self, order: Order, log: TextIO) -> Iterator[Build]:
+    def _room(self, order: Order, log: TextIO, own_compiled: Path | None = None) -> Iterator[Build]:
         workshop = self.workshop
-        if order.changes:
+        if own_compiled is not None:
+            workshop = replace(workshop, compiled=own_compiled)
+        elif order.changes:
             workshop = replace(workshop, compiled=compiled.copy(workshop.compiled, workshop.folder))
         with self.confine(workshop) as room:
             yield Build(order, workshop, room, log, self.progress)
 
 
-def _needs_no_new_tree(order: Order) -> bool:
-    """Tell whether the user's changes are of sources alone that none of our patches changes."""
+def _changed_in_kept_trees(order: Order) -> set[str] | None:
+    """Return the sources that the user's changes change; None if that needs a new tree.
+
+    That is if more than sources changes, or what one of our patches changes.
+    """
     names = kept_trees.touched_by_changes([change for _direction, change in order.changes])
-    return names is not None and not names & kept_trees.touched(order.patches)
+    return None if names is None or names & kept_trees.touched(order.patches) else names

@@ -26,12 +26,12 @@ import shutil
 import stat
 import subprocess
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from guest import cache, git_source
+from guest import cache, git_source, partial_copy
 from guest.build_steps import Order
 from guest.choice import PatchFile
 from guest.patch_series import Patch
@@ -115,6 +115,11 @@ class KeptTree:
         """Copy the tree to ``target``, with the times of its files."""
         cache.copy(self.tree, target)
         os.utime(self.place)  # it was used
+
+    def copy_needed(self, target: Path, changed: Collection[str]) -> None:
+        """Copy what a build after a change of some sources needs, as far as that is known."""
+        partial_copy.copy(self.tree, target, changed)
+        os.utime(self.place)
 
     def keep(self, tree: Path, state: State) -> None:
         """Move a built tree here, in place of an earlier one, and remove those used longest ago."""

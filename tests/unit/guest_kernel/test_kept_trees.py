@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from guest import build, cache, kept_trees
+from guest import build, cache, kept_trees, partial_copy
 from guest.build import GuestKernel
 from guest.choice import KernelChoice, PatchFile
 from orchestrator.errors import KernelBuildError
@@ -177,6 +177,63 @@ def test_patches_are_built_on_a_copy_of_the_tree_without_them(machine: Path, rea
     require_equal_to_a_clean_build_of_a_patch(second, machine, other)
     back = replace(plain, reverts=(patch("net/two.c", "reverted", "net/two.c 1"),))
     assert compiled(ensure(choice=back)) == ["net/two.o"]
+
+
+def test_of_a_kept_tree_what_a_build_needs_is_copied_and_all_of_it_where_that_is_too_little(
+    machine: Path, real: Path
+) -> None:
+    (real / "Makefile").write_text(
+        MAKEFILE.replace("cat $^", "cat $^ $$(sed -n 's/^use //p' $<)")
+        + "\techo 'source := drivers/made.c' >net/.one.o.cmd\n"
+    )
+    for name in ("made.c", "Kconfig", "spare.c", "changed.c"):
+        (real / "drivers" / name).write_text(f"{name}\n")
+    (real / "net/one.c").write_text("use drivers/made.c\n")
+    plain = KernelChoice("linux", pack(real))
+
+    def built(new: str) -> tuple[bytes, str]:
+        changes = [patch("net/one.c", "use drivers/made.c", new)]
+        changes.append(patch("drivers/changed.c", "changed.c", "changed"))
+        made = ensure(choice=replace(plain, patches=tuple(changes)))
+        return made.linux.read_bytes(), log_of(made)
+
+    in_part, log = built("use drivers/changed.c")
+    assert in_part.startswith(b"use drivers/changed.c\ninclude/all.h 1\nchanged\n")
+    assert "in a part of the tree" not in log
+    whole, log = built("use drivers/spare.c")
+    assert whole.startswith(b"use drivers/spare.c\ninclude/all.h 1\nspare.c\n")
+    assert "in a part of the tree: " in log
+    assert "drivers/spare.c: No such file" in log
+
+
+def test_a_partial_copy_has_links_and_times_and_lacks_sources_that_nothing_names(
+    tmp_path: Path,
+) -> None:
+    tree, target = tmp_path / "tree", tmp_path / "copy"
+    needed = {
+        "drivers/named.c": "", "drivers/Makefile": "", "drivers/\n odd": "", "net/any.c": "",
+        "arch/x86/a.h": "", "net/.any.o.cmd": "deps := ./drivers/x/../named.c \\\n -c",
+        "-n": "",
+    }  # fmt: skip
+    for name, text in {
+        **needed,
+        "drivers/other.c": "",
+        "arch/arm/a.h": "",
+        "sound/a.c": "",
+    }.items():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(text)
+        os.utime(tree / name, ns=(7, 1_234_567_891))
+    (tree / "away").symlink_to("/etc")
+    (tree / "empty").mkdir()
+    os.mkfifo(tree / "net/.pipe.cmd")
+    os.link(tree / "sound/a.c", tree / "sound/asked.c")
+    partial_copy.copy(tree, target, {"sound/asked.c"})
+    found = {str(path.relative_to(target)) for path in target.rglob("*") if not path.is_dir()}
+    assert found == {*needed, "sound/asked.c", "net/.pipe.cmd"}
+    assert (target / "away").readlink() == Path("/etc")
+    assert (target / "empty").is_dir()
+    assert {(target / name).stat().st_mtime_ns for name in needed} == {1_234_567_891}
 
 
 def require_equal_to_a_clean_build_of_a_patch(
