@@ -352,12 +352,18 @@ def _build(wanted: _Wanted, root: Path, progress: Progress, lock: int) -> GuestK
         cache.publish(result, root / "guest" / inputs.key)
     except OSError as error:
         raise MachineError(
-            f"building the guest kernel in {folder} failed: {error}",
+            f"building the guest kernel in {folder} failed: {_reason(error)}",
             f"see {log}, or set {cache.CACHE_VARIABLE} to another folder",
         ) from error
     finally:
         remove_with_retries(folder)
     return _read(root / "guest" / inputs.key / "manifest.json", root)
+
+
+def _reason(error: OSError) -> str:
+    """Return why files could not be written; of a copied folder, why the first one could not."""
+    failures = error.args[0] if isinstance(error, shutil.Error) else None
+    return f"{failures[0][2]}, and {len(failures)} failures in all" if failures else str(error)
 
 
 def _kept_tree(wanted: _Wanted, root: Path) -> KeptTree | None:
