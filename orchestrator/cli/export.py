@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from orchestrator.application.stored import kept_export
 from orchestrator.application.stored.export import ExportRequest, export
 from orchestrator.cli.options import completion, shared
 from orchestrator.cli.render import terminal
@@ -38,6 +39,8 @@ class _Export(click.Command):
             )  # fmt: skip
         with formatter.section("Formats of both and their files"):
             formatter.write_dl([(crate.NAME, crate.FILES)])
+        with formatter.section("Files that a run keeps of its programs (`keep`)"):
+            formatter.write_dl([(kept_export.NAME, kept_export.FILES)])
 
 
 def _plain(docstring: str) -> str:
@@ -62,7 +65,7 @@ def _plain(docstring: str) -> str:
     required=True,
     type=click.Path(path_type=Path),
     help="File to write; a format of several files puts theirs beside it, named after it. "
-    "Of rocrate a folder.",
+    "Of rocrate and kept a folder.",
 )
 @click.option(
     "--license", "licence", metavar="TEXT", help="Of rocrate: the data's licence, a URL or words."
@@ -109,6 +112,7 @@ def command(
     orchestrator export last --at bottleneck:forward:in -o queue.pcapng
     orchestrator export last --at a_src0 --format ss -o sockets.txt
     orchestrator export last --trace 1 -o trace.parquet
+    orchestrator export last --format kept -o kept
     """
     request = ExportRequest(what, output, name, licence, force, trace, place)
     with RunEvents(quiet=False) as listener:

@@ -24,7 +24,10 @@ from results.wording import hosts, kernels
         "--json": ("json", "Print JSON instead of text."),
         "--console": ("console", "Print the guest's console."),
         "--log": ("log", "Print the test bed's log."),
-        "--programs": ("programs", "Print what the programs of its flows printed."),
+        "--programs": (
+            "programs",
+            "Print what its programs printed, and the files kept.",
+        ),
     },
 )
 def command(run: str, db: Path, form: Literal["json", "console", "log", "programs"] | None) -> None:
@@ -45,6 +48,7 @@ def command(run: str, db: Path, form: Literal["json", "console", "log", "program
         stored = store.load(run)
         if form == "programs":
             run_text.print_programs(programs.of_run(stored))
+            run_text.print_files(programs.files_of(stored), terminal.console())
             return
         shown = result.of_run(stored)
         machines = [*kernels.of_run(stored), *hosts.of_run(stored)]

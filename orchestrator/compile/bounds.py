@@ -14,6 +14,7 @@ from orchestrator.compile.probes import probes
 from orchestrator.compile.testbed_spec import readings_ns
 from orchestrator.planning.costs import estimate
 from orchestrator.planning.runspec import DIGEST_PERIOD_S, PlannedFlow, RunSpec, ticks
+from orchestrator.protocol import kept_files
 from orchestrator.protocol.links.link import MOST_BUCKETS
 from orchestrator.protocol.programs import MOST_PRINTED, PROGRAM
 from orchestrator.protocol.reports import trace_records as records
@@ -74,6 +75,11 @@ _BASE_BYTES = {
 _BYTES_PER_PROGRAM = 2 * 2 * 6 * MOST_PRINTED
 """A flow has two programs with two streams each, and JSON may write a character in six."""
 
+_BYTES_PER_KEPT = (kept_files.MOST_FILES + kept_files.MOST_LEFT_OUT + 1) * (
+    6 * kept_files.MOST_NAME_BYTES + 100
+)
+"""What is listed of a program's files."""
+
 
 @dataclass(frozen=True)
 class Bounds:
@@ -123,8 +129,11 @@ def of(run: RunSpec, timeout_s: float | None = None, real_time: bool = False) ->
         "facts.jsonl": _facts_bytes(run),
     }
     traced = {} if run.capture is None else {records.FILE: run.capture.limit_bytes}
+    kept = {}
+    if any("keep" in flow.traffic_parameters for flow in run.flows):
+        kept = {kept_files.FILE: kept_files.MOST_RUN_BYTES}
     caps = {name: base + _FACTOR * expected.get(name, 0) for name, base in _BASE_BYTES.items()}
-    return Bounds(timeout_s, MappingProxyType({**caps, **traced}))
+    return Bounds(timeout_s, MappingProxyType({**caps, **traced, **kept}))
 
 
 def _samples(run: RunSpec, period_s: float) -> int:
@@ -231,6 +240,9 @@ def _facts_bytes(run: RunSpec) -> int:
     failures = _BYTES_PER_FAILURE * _connections(run)
     in_lab = 0 if run.lab is None else 2 * _BYTES_PER_PACKET * _connections(run)
     printed = _BYTES_PER_PROGRAM * sum(flow.engine == PROGRAM for flow in run.flows)
+    printed += _BYTES_PER_KEPT * sum(
+        len(flow.traffic_parameters.get("keep", ())) for flow in run.flows
+    )
     return (
         _BYTES_PER_PACKET * packets
         + printed

@@ -19,6 +19,7 @@ from orchestrator.decode.edges.sojourn import sojourn_times
 from orchestrator.decode.event_log import event_provenance, rate_steps
 from orchestrator.decode.facts import facts as read_facts
 from orchestrator.decode.facts import one_fact, require_of_run
+from orchestrator.decode.flows.kept_files import kept_files
 from orchestrator.decode.flows.outcomes import flow_ends
 from orchestrator.decode.flows.program_reports import extracted_numbers, program_reports
 from orchestrator.decode.flows.receive_windows import receive_windows
@@ -151,6 +152,7 @@ def _assembled(
     require_sojourn_times(spec, sojourn)
     require_counters(spec, counters)
     numbers = extracted_numbers(spec.flows, facts)
+    kept = kept_files(spec, facts, output)
     return Recording(
         kernel=one_fact(facts, protocol.Versions)["kernel"],
         simulated_s=spec.duration_s,
@@ -168,6 +170,7 @@ def _assembled(
                     for index, flow in enumerate(spec.flows)
                     if flow.name in numbers
                 },
+                kept.files,
             )
         ),
         flows=flows,
@@ -195,6 +198,7 @@ def _assembled(
         if "guest_kernel" in machine.provenance
         else None,
         windows=dict(receive_windows(spec, tcp_samples)),
+        kept=kept,
         trace=None if spec.capture is None else _trace(spec, spec.capture, output, facts, machine),
     )
 

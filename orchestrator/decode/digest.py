@@ -1,6 +1,6 @@
 """The digest of a run: equal digests mean that equal things happened in the kernel.
 
-It covers integers, and the numbers that a scenario takes from its programs' output. Those of TCP
+It covers integers, and the numbers and files that a scenario takes from its programs. Those of TCP
 and of UDP are samples on the digest's own grid, which every run has whatever its scenario samples.
 So the digest does not depend on sampling periods.
 Its version is ``orchestrator.protocol.version.DIGEST_VERSION``: raise it with every change here.
@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from orchestrator.protocol.sampling_schedule import DIGEST_NS, MANY_NS
 from orchestrator.recording.extracted import ExtractedNumber
+from orchestrator.recording.kept import KeptFile
 from orchestrator.recording.model import RECEIVER, SENDER, by_queue
 
 Rows = npt.NDArray[np.void]
@@ -80,6 +81,7 @@ class DigestInput:
         queues: how many queues there are.
         many: numbers of the flows with many connections at a time.
         extracted: numbers that were taken from the output of programs, by the number of the flow.
+        kept: files that were kept of programs, and those that were left out.
     """
 
     tcp: Rows
@@ -90,6 +92,7 @@ class DigestInput:
     queues: int
     many: Collection[int] = ()
     extracted: Mapping[int, Sequence[ExtractedNumber]] = field(default_factory=dict)
+    kept: Sequence[KeptFile] = ()
 
 
 def digest(observed: DigestInput) -> str:
@@ -102,6 +105,8 @@ def digest(observed: DigestInput) -> str:
     - Of each flow: every transfer.
     - Of a flow that asks for numbers of its program's output: these. A flow that asks for none adds
       nothing, as before there were such numbers.
+    - Of a flow that keeps files of its programs: their names, sizes and SHA-256, and those of files
+      that are left out with the reason. A flow that keeps none adds nothing.
     - Of each queue: counters, statistics such as marks, and the backlog, each from the start of
       traffic to its end.
     """
@@ -118,6 +123,9 @@ def digest(observed: DigestInput) -> str:
         total.update(_part(transfers, TRANSFER_COLUMNS))
         if flow in observed.extracted:
             total.update(_of_numbers(observed.extracted[flow]))
+        kept = [one for one in observed.kept if one.flow == flow]
+        if kept:
+            total.update(_of_files(kept))
     for rows in by_queue(observed.queue_samples, observed.queues):
         first, last = _table(rows[:1], QUEUE_COLUMNS), _table(rows[-1:], QUEUE_COLUMNS)
         total.update(_with_size(last - first))
@@ -156,7 +164,17 @@ def _with_size(table: npt.NDArray[np.int64]) -> bytes:
 
 def _of_numbers(numbers: Sequence[ExtractedNumber]) -> bytes:
     """Return numbers by their names as text, with its size before it; a float is written whole."""
-    rows = sorted((one.metric, one.value, one.matches, one.numbers) for one in numbers)
+    return _of_rows(sorted((one.metric, one.value, one.matches, one.numbers) for one in numbers))
+
+
+def _of_files(files: Sequence[KeptFile]) -> bytes:
+    """Return files as text in their order, with its size before it."""
+    return _of_rows(
+        [(one.role, one.name, one.size_bytes, one.sha256, one.left_out) for one in files]
+    )
+
+
+def _of_rows(rows: Sequence[tuple[object, ...]]) -> bytes:
     text = json.dumps(rows).encode()
     return len(text).to_bytes(8, "little") + text
 

@@ -11,8 +11,9 @@ import functools
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from orchestrator.protocol import kept_files
 from orchestrator.protocol.links.chosen import MOST_RANGES
 from orchestrator.protocol.programs import ENDINGS, MOST_PRINTED, ROLES
 from orchestrator.recording.counters import COUNTER_NAME, MOST_COUNTERS
@@ -36,6 +37,15 @@ Share = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e6, le=1e6
 Errno = Annotated[int, Field(strict=True, ge=0, le=MOST_ERRNO)]
 Flag = Annotated[bool, Field(strict=True)]
 When = Literal["start", "end"]
+
+
+def _is_kept_name(name: str) -> str:
+    if not kept_files.is_name(name):
+        raise ValueError("it is no name of a kept file")
+    return name
+
+
+KeptName = Annotated[str, Field(strict=True), AfterValidator(_is_kept_name)]
 
 
 class _Form(BaseModel):
@@ -336,6 +346,24 @@ class _Extracted(_Form):
     values: Annotated[dict[Name, _ExtractedValue], Field(max_length=MOST_NUMBERS)]
 
 
+class _KeptFile(_Form):
+    name: KeptName
+    bytes: Annotated[int, Field(strict=True, ge=0, le=kept_files.MOST_BYTES)]
+
+
+class _LeftOutFile(_Form):
+    name: Word
+    bytes: Annotated[int, Field(strict=True, ge=0, lt=2**63)] | None
+    reason: Literal[tuple(kept_files.REASONS)]  # type: ignore[valid-type]
+
+
+class _Kept(_Form):
+    flow: Name
+    role: Literal[ROLES]  # type: ignore[valid-type]
+    files: Annotated[list[_KeptFile], Field(max_length=kept_files.MOST_FILES)]
+    left_out: Annotated[list[_LeftOutFile], Field(max_length=kept_files.MOST_LEFT_OUT + 1)]
+
+
 class _Clock(_Form):
     host: Name
     uncertainty_ns: TimeNs
@@ -395,6 +423,7 @@ _FORMS: Mapping[str, Any] = {
     "engine": _Engine,
     "program": _Program,
     "extracted": _Extracted,
+    "kept": _Kept,
     "route": dict[str, Any],
     "clock": _Clock,
     "transfer_begins": _TransferBegins,

@@ -192,6 +192,8 @@ class ProgramTraffic(TypedDict):
     """Time since the flow's start at which both are ended."""
     extract: NotRequired[dict[str, ExtractionSpec]]
     """Numbers to take from the client's output, by their names."""
+    keep: NotRequired[dict[str, list[str]]]
+    """Patterns of files to keep of what a program leaves in its folder, by the program's role."""
 
 
 class ProgramParameters(_PlannedParameters, ProgramTraffic):

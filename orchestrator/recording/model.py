@@ -16,6 +16,7 @@ import numpy.typing as npt
 from orchestrator.protocol.reports.facts import Fact
 from orchestrator.protocol.reports.outcomes import ENDED
 from orchestrator.protocol.reports.records import DATAGRAM_COUNTERS
+from orchestrator.recording.kept import KeptFiles
 from orchestrator.recording.trace import Trace
 
 Verdict = Literal["faithful", "doubtful", "unfaithful"]
@@ -322,7 +323,7 @@ class Recording:
     starts. ``sender_states`` is an array of SENDER_STATE_DTYPE, in the order of time.
     ``provenance`` is JSON-ready, and its ``counters`` name what ``counters`` numbers:
     kernel release, module hashes, sysctls, qdisc and offload state as read back, tool versions.
-    ``trace`` is what the run's capture asked for, if it has one.
+    ``trace`` is what the run's capture asked for, if it has one. ``kept`` has files of programs.
     ``console`` and ``log`` are the guest's console and the test bed's log, as text.
     ``kernel_warnings`` has the number of warnings that the guest's kernel printed while traffic
     ran, and the first one; None for a real machine.
@@ -353,6 +354,7 @@ class Recording:
     checks: list[Check] = field(default_factory=list)
     checks_version: str | None = None
     trace: Trace | None = None
+    kept: KeptFiles = field(default_factory=KeptFiles)
 
 
 def by_queue(samples: npt.NDArray[np.void], queues: int) -> list[npt.NDArray[np.void]]:

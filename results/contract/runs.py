@@ -32,6 +32,9 @@ Outcome = Literal[
 ]
 """How a flow ended."""
 
+LeftOut = Literal["missing", "kind", "name", "size", "number", "run", "entries", "more"]
+"""Why a file is not kept."""
+
 
 class Note(ResponseModel):
     """A note of a run."""
@@ -249,6 +252,20 @@ class ExtractedNumber(ResponseModel):
     numbers: int = Field(description="how many of these matches were a number")
 
 
+class KeptFile(ResponseModel):
+    """A file that a program of a flow has left, of those that the scenario keeps."""
+
+    flow: str
+    role: Literal["server", "client"]
+    name: str = Field(description="path in the program's folder; with escapes if left out")
+    size_bytes: int | None
+    sha256: str | None = Field(description="of its content, in hexadecimal; null: left out")
+    left_out: LeftOut | None = Field(
+        description="why it is not stored: nothing has the name (`missing`), it is no regular file "
+        "(`kind`), or a limit of names, sizes, numbers or entries; null: it is stored"
+    )
+
+
 class RunDocument(RunFields):
     """A run with all that is computed from its samples."""
 
@@ -263,6 +280,7 @@ class RunDocument(RunFields):
     traces: list[Trace] = Field(description="stored traces, oldest first, and what they have lost")
     programs: list[Program] = Field(description="of flows of kind `program`")
     extracted: list[ExtractedNumber] = Field(description="of what programs printed")
+    kept_files: list[KeptFile] = Field(description="of what programs have left in their folders")
 
 
 class Run(Versioned):

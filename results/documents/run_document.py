@@ -15,7 +15,7 @@ from results.documents import trace_document
 from results.records.model import RunEvent, RunRow, Values
 from results.runs import result
 from results.runs.model import FlowResult, LinkResult, ListedRun, RunResult
-from results.runs.programs import FlowNumber, ProgramEnd
+from results.runs.programs import FlowFile, FlowNumber, ProgramEnd
 from results.store.parts.judgements import Judgement
 from results.store.parts.notes import Remarks
 from results.store.store import Store
@@ -65,6 +65,7 @@ def whole(run: RunResult) -> contract.RunDocument:
         traces=[trace_document.trace(one.head, one.hosts) for one in run.traces],
         programs=[_program(one) for one in run.programs],
         extracted=[_number(one) for one in run.extracted],
+        kept_files=[_file(one) for one in run.kept],
     )
 
 
@@ -100,6 +101,10 @@ def _number(made: FlowNumber) -> contract.ExtractedNumber:
     return contract.ExtractedNumber.model_construct(
         flow=made.flow, unit=made.metric.unit, **vars(made.number)
     )
+
+
+def _file(made: FlowFile) -> contract.KeptFile:
+    return contract.KeptFile.model_construct(**vars(made.file) | {"flow": made.flow})
 
 
 def check(made: Check) -> contract.Check:

@@ -13,7 +13,7 @@ from orchestrator.recording.model import Check, FlowRecord, QueueRecord
 from results.metrics import channel
 from results.records.model import WHOLE, Number, RunEvent, RunRow, Values, Variant
 from results.runs.captures import CapturedHost, HostClock
-from results.runs.programs import FlowNumber, ProgramEnd
+from results.runs.programs import FlowFile, FlowNumber, ProgramEnd
 from results.store.parts.judgements import Judgement
 from results.store.parts.notes import Remarks
 from results.store.parts.traces import TraceHead
@@ -164,6 +164,7 @@ class RunResult:
     traces: Sequence[TraceResult] = ()
     programs: Sequence[ProgramEnd] = ()
     extracted: Sequence[FlowNumber] = ()
+    kept: Sequence[FlowFile] = ()
 
     @property
     def checks(self) -> Sequence[Check]:

@@ -1,4 +1,4 @@
-"""The programs of a run's flows, and how they ended, from its provenance."""
+"""The programs of a run's flows: how they ended, their numbers, and the files that are kept."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from orchestrator.protocol.programs import ENDED, ENDINGS, ROLES
 from orchestrator.recording.extracted import ExtractedNumber
+from orchestrator.recording.kept import KeptFile
 from results.metrics import Metric, any_scope
 from results.records import typed
 from results.store.parts import integrity
@@ -71,6 +72,33 @@ class FlowNumber:
             return "no match"
         words = "1 match" if matches == 1 else f"{matches} matches"
         return words if numbers == matches else f"{words}, {numbers} of them a number"
+
+
+@dataclass(frozen=True)
+class FlowFile:
+    """A file that a flow's program has left: kept with the run, or left out.
+
+    ``position`` is its number among all of the run, from 0 on.
+    """
+
+    position: int
+    flow: str
+    file: KeptFile
+
+
+def files_of(run: StoredRun) -> list[FlowFile]:
+    """Return the files that a run keeps, and those that it leaves out, by flow and program.
+
+    Raises:
+        StoreError: they are damaged, or of a flow that the run does not have.
+    """
+    try:
+        return [
+            FlowFile(position, run.flows[one.flow].name, one)
+            for position, one in enumerate(run.kept_files)
+        ]
+    except IndexError as error:
+        raise integrity.damaged(run.id, "table kept_files: one is of an unknown flow") from error
 
 
 def numbers_of(run: StoredRun) -> list[FlowNumber]:

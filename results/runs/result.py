@@ -47,6 +47,7 @@ def of_run(run: StoredRun) -> RunResult:
         [_trace(run, head) for head in run.traces],
         programs.of_run(run),
         programs.numbers_of(run),
+        programs.files_of(run),
     )
 
 

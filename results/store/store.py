@@ -40,6 +40,7 @@ from results.store.parts import (
     files,
     integrity,
     judgements,
+    kept,
     process_identity,
     traces,
 )
@@ -174,6 +175,7 @@ class Store:
             key = self._running(run.id)
             sums = writing.insert_recording(self._connection, key, recording, recorded, evidence)
             writing.insert_metrics(self._connection, key, computed)
+            kept.insert(self._connection, key, recording.kept)
             if recording.trace is not None:
                 traces.insert(self._connection, key, run.id, recording.trace)
             self._connection.execute(

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from orchestrator.errors import UsageError
 from orchestrator.recording.counters import CounterNames
 from orchestrator.recording.extracted import ExtractedNumber, of_provenance, values_by_metric
+from orchestrator.recording.kept import KeptFile
 from orchestrator.recording.model import QUEUE_DTYPE, SENDER, Check, FlowRecord, QueueRecord
 from orchestrator.recording.trace import Trace
 from orchestrator.windows import Window
@@ -34,7 +35,7 @@ from results.records.model import (
 from results.samples import sample_blocks, sample_tables
 from results.samples.sample_tables import Array, Columns
 from results.schema.access_errors import reading
-from results.store.parts import files, integrity, judgements, traces
+from results.store.parts import files, integrity, judgements, kept, traces
 from results.store.parts.judgements import Judgement
 from results.store.parts.notes import Remarks
 from results.store.parts.traces import TraceHead
@@ -153,6 +154,32 @@ class StoredRun:
                 return files.read(self._connection, self._key)
         except ValueError as error:
             raise integrity.damaged(self.id, f"table run_files: {error}") from error
+
+    @cached_property
+    def kept_files(self) -> list[KeptFile]:
+        """The files that the run keeps of its programs, and those that it leaves out.
+
+        Raises:
+            StoreError: they are damaged.
+        """
+        self._require_intact("kept_files")
+        try:
+            with reading(self._path):
+                return kept.read(self._connection, self._key)
+        except typed.DECODING_ERRORS as error:
+            raise integrity.damaged(self.id, f"table kept_files: {error}") from error
+
+    def kept_content(self, one: KeptFile) -> bytes:
+        """Return the content of one of ``kept_files`` that is kept.
+
+        Raises:
+            StoreError: it is damaged.
+        """
+        try:
+            with reading(self._path):
+                return kept.content(self._connection, one)
+        except ValueError as error:
+            raise integrity.damaged(self.id, f"table files: {error}") from error
 
     @cached_property
     def evidence(self) -> dict[str, Any]:

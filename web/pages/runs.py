@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
@@ -135,6 +136,24 @@ def download(run_id: str, name: str) -> Response:
         response = Response(text, mimetype=kind)
         response.headers.set("Content-Disposition", "attachment", filename=f"{stored.id}-{name}")
         return response
+
+
+@pages.get("/runs/<run_id>/kept/<int:position>")
+def kept(run_id: str, position: int) -> Response:
+    """Return a file that a run keeps of its programs, which no browser shows."""
+    with reading_run(run_id) as (_store, stored):
+        files = stored.kept_files
+        if position >= len(files) or files[position].sha256 is None:
+            abort(404, f"run {stored.id} keeps no file {position}")
+        name = _UNSAFE.sub("_", files[position].name.rpartition("/")[2])[-_MOST_NAME:]
+        content = stored.kept_content(files[position])
+        response = Response(content, mimetype="application/octet-stream")
+        response.headers.set("Content-Disposition", "attachment", filename=f"{stored.id}-{name}")
+        return response
+
+
+_UNSAFE, _MOST_NAME = re.compile(r"[^A-Za-z0-9._-]", re.ASCII), 80
+"""Of the name under which a browser saves a file; a program chose it."""
 
 
 def _text(run: StoredRun, name: str) -> str:

@@ -1,4 +1,7 @@
-"""Writes a stored run or an experiment to files: CSV, JSON, Parquet, pcapng, RO-Crate and so on."""
+"""Writes a stored run or an experiment to files: CSV, JSON, Parquet, pcapng, RO-Crate and so on.
+
+Files that a run keeps of its programs are written as they are.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.application import experiments
 from orchestrator.application.events import Listener, notices
-from orchestrator.application.stored import crate_export
+from orchestrator.application.stored import crate_export, kept_export
 from orchestrator.errors import UsageError
 from results.crate import crate_files as crate
 from results.export import FORMATS, no_samples
@@ -79,6 +82,12 @@ def export(request: ExportRequest, db: Path, listener: Listener) -> ExportedFile
                 store, source, request.output, request.licence, request.force, listener
             )
             return ExportedFiles([request.output], status)
+        if form == kept_export.NAME:
+            if not isinstance(source, str):
+                raise UsageError(f"--format {form}: an experiment keeps no files; name a run")
+            stored = store.load(source)
+            files = kept_export.export(stored, request.output)
+            return ExportedFiles(files, missing=kept_export.left_out(stored))
         if not isinstance(source, str):
             _export_experiment(store, source, request, form)
             return ExportedFiles([request.output])
@@ -103,7 +112,7 @@ def _form(request: ExportRequest) -> str:
     chosen = output.name.removesuffix(".gz").rpartition(".")[2] if name is None else name
     if chosen == "ro-crate":  # as RO-Crate itself is spelt
         chosen = crate.NAME
-    valid = sorted({*FORMATS, *experiment_table.WRITERS, crate.NAME})
+    valid = sorted({*FORMATS, *experiment_table.WRITERS, crate.NAME, kept_export.NAME})
     if chosen not in valid:
         wrong = f"--format {name}" if name is not None else f"{output}: its suffix is no format"
         raise UsageError(f"{wrong}: choose one of {', '.join(valid)} with --format")
@@ -117,7 +126,9 @@ def _form(request: ExportRequest) -> str:
     ):
         if value is not None and chosen not in able:
             raise UsageError(f"{option}: it is for --format {', '.join(able)}")
-    if chosen != crate.NAME and output.is_dir():
+    if chosen == kept_export.NAME and request.force:
+        raise UsageError(f"--force: --format {chosen} writes a new folder only")
+    if chosen not in (crate.NAME, kept_export.NAME) and output.is_dir():
         raise UsageError(f"-o {output}: it is a folder; give a file")
     return chosen
 

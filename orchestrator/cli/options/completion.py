@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 from click.shell_completion import CompletionItem
 
+from orchestrator.application.stored import kept_export
 from orchestrator.backends import MODULES
 from orchestrator.errors import OrchestratorError
 from orchestrator.evaluation.controls import known_controls
@@ -71,7 +72,9 @@ def metrics(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> li
 
 def formats(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Return the names of export formats."""
-    return _beginning(dict.fromkeys([*FORMATS, *WRITERS, crate_files.NAME]), incomplete)
+    return _beginning(
+        dict.fromkeys([*FORMATS, *WRITERS, crate_files.NAME, kept_export.NAME]), incomplete
+    )
 
 
 def traces(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

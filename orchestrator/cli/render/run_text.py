@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         RunResult,
         TraceResult,
     )
-    from results.runs.programs import FlowNumber, ProgramEnd
+    from results.runs.programs import FlowFile, FlowNumber, ProgramEnd
     from results.store.parts.notes import Remarks
 
 _UNITS = {"_bps": "bit/s", "_s": "s", "_packets": "packets", "_segments": "segments",
@@ -312,6 +312,18 @@ def print_programs(programs: Sequence[ProgramEnd]) -> None:
                 for line in text.splitlines():
                     terminal.say(plaintext.one_line(line))
         terminal.say(f"--- {one.flow}, {one.role}: {one.ending} at {one.ended_s:.6f} s")
+
+
+def print_files(files: Sequence[FlowFile], out: Console) -> None:
+    """Print a table of the files that programs have left: those that are kept, and the others."""
+    rows = [
+        [one.flow, one.file.role, one.file.name,
+         quantities.NO_VALUE if one.file.size_bytes is None else str(one.file.size_bytes),
+         one.file.sha256 or f"not kept: {one.file.reason}"]
+        for one in files
+    ]  # fmt: skip
+    if rows:
+        out.print(terminal.table(["flow", "program", "file", "bytes", "SHA-256"], rows, right=(3,)))
 
 
 def _further(flows: Sequence[FlowResult], links: Sequence[LinkResult], out: Console) -> None:

@@ -14,6 +14,7 @@ from orchestrator.files.scenario_files import NamedFolder, ScenarioFiles, hash_o
 from orchestrator.kinds.fields import Duration, Strict, ValidationContext, located
 from orchestrator.kinds.traffic import Demand, TrafficSpec
 from orchestrator.kinds.traffic._extraction import Extraction
+from orchestrator.kinds.traffic._keeping import Keep
 from orchestrator.protocol.engine_parameters import ProgramTraffic
 from orchestrator.protocol.programs import PROGRAM, SEARCH_PATH
 from orchestrator.protocol.units import nanoseconds
@@ -86,6 +87,10 @@ class Program(TrafficSpec):
         description="numbers that are taken from what the client prints, by their names. Each is a "
         "metric of the flow: `program_`, the name and its unit",
     )
+    keep: Keep | None = Field(
+        default=None,
+        description="files to keep with the run, of those that the programs leave in /tmp",
+    )
 
     @field_validator("server", "client")
     @classmethod
@@ -144,6 +149,15 @@ class Program(TrafficSpec):
             raise located(problems)
         return extract
 
+    @field_validator("keep")
+    @classmethod
+    def _of_programs(cls, keep: Keep | None, info: ValidationInfo) -> Keep | None:
+        if keep is None or not keep.document():
+            return None  # as if it were not given
+        if keep.server and "server" in info.data and info.data["server"] is None:
+            raise located([(("server",), "the flow has no `server`, whose files these would be")])
+        return keep
+
     @model_validator(mode="after")
     def _programs_exist(self, info: ValidationInfo) -> Program:
         folder = None if self.files is None else _folder(self.files, info)
@@ -175,6 +189,8 @@ class Program(TrafficSpec):
         }
         if self.extract:
             parameters["extract"] = {name: each.document() for name, each in self.extract.items()}
+        if self.keep is not None:
+            parameters["keep"] = self.keep.document()
         return Demand(
             PROGRAM,
             parameters=parameters,

@@ -22,6 +22,7 @@ from orchestrator.protocol.reports.packet_facts import Packets as Packets
 from orchestrator.protocol.reports.packet_facts import Sprayed as Sprayed
 from orchestrator.protocol.reports.program_facts import Extracted as Extracted
 from orchestrator.protocol.reports.program_facts import ExtractedValue as ExtractedValue
+from orchestrator.protocol.reports.program_facts import Kept as Kept
 from orchestrator.protocol.reports.program_facts import Program as Program
 
 if TYPE_CHECKING:
@@ -417,6 +418,7 @@ FACTS: Mapping[str, Any] = {
     "engine": Engine,
     "program": Program,
     "extracted": Extracted,
+    "kept": Kept,
     "clock": Clock,
     "host": Host,
     "flow_error": FlowError,

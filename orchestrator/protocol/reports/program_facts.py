@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
+from typing import Literal, TypedDict
 
 
 class Program(TypedDict):
@@ -43,3 +43,32 @@ class Extracted(TypedDict):
     flow: str
     values: dict[str, ExtractedValue]
     """By the names that the flow gives them."""
+
+
+class KeptFile(TypedDict):
+    """A file that is kept of what a program has left; see ``protocol/kept_files.py``."""
+
+    name: str
+    """Its path in the program's folder."""
+    bytes: int
+
+
+class LeftOutFile(TypedDict):
+    """What matches and is not kept, or a pattern that matches nothing."""
+
+    name: str
+    """With escapes, and cut off."""
+    bytes: int | None
+    reason: str
+    """One of ``kept_files.REASONS``."""
+
+
+class Kept(TypedDict):
+    """The files that a flow asks for of a program that was started."""
+
+    fact: str
+    flow: str
+    role: Literal["server", "client"]
+    files: list[KeptFile]
+    """Their contents are in ``kept_files.FILE``."""
+    left_out: list[LeftOutFile]

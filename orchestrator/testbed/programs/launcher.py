@@ -28,8 +28,9 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
         """What is started, and what it may use.
 
         ``files`` is a folder that the program finds at FILES, read-only. ``names`` is the text of
-        its /etc/hosts. ``folder`` is where it starts, FILES or SCRATCH. ``rank`` is a scheduling
-        policy and its priority, None to leave them.
+        its /etc/hosts. ``folder`` is where it starts, FILES or SCRATCH. ``scratch`` is a folder
+        that it finds at SCRATCH, None to make one there of ``scratch_bytes``. ``rank`` is a
+        scheduling policy and its priority, None to leave them.
         """
 
         arguments: list[str]
@@ -38,6 +39,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
         files: str | None
         names: str
         uid: int
+        scratch: str | None
         scratch_bytes: int
         processes: int
         open_files: int
@@ -92,12 +94,20 @@ def main() -> None:
 
 def _see_little(request: LaunchRequest) -> None:
     """Mount what the program sees over what the bed sees."""
-    files = None if request["files"] is None else os.open(request["files"], os.O_PATH)
+    # By descriptors, because the mount at /run hides both.
+    files, scratch = (
+        None if path is None else os.open(path, os.O_PATH)
+        for path in (request["files"], request["scratch"])
+    )
     _mount("none", "/", "", _REC | _PRIVATE)
     own = _NOSUID | _NODEV
-    for folder, size_bytes in (("/run", _ETC_BYTES), (SCRATCH, request["scratch_bytes"])):
-        _mount("tmpfs", folder, "tmpfs", own, f"mode=0755,size={size_bytes}")
-    os.chown(SCRATCH, request["uid"], request["uid"])
+    _mount("tmpfs", "/run", "tmpfs", own, f"mode=0755,size={_ETC_BYTES}")
+    if scratch is None:
+        _mount("tmpfs", SCRATCH, "tmpfs", own, f"mode=0755,size={request['scratch_bytes']}")
+        os.chown(SCRATCH, request["uid"], request["uid"])
+    else:
+        _mount(f"/proc/self/fd/{scratch}", SCRATCH, "", _BIND)
+        os.close(scratch)
     os.mkdir("/run/etc")
     accounts = (
         f"root:x:0:0::/root:/bin/sh\nuser:x:{request['uid']}:{request['uid']}::/tmp:/bin/sh\n"

@@ -2,10 +2,10 @@
 
 In the output folder are ``tcp.bin``, ``senders.bin``, ``queue.bin``, ``readings.bin``,
 ``sojourn.bin``, ``counters.bin``, ``transfers.bin`` and ``datagrams.bin``. Their rows are those of
-protocol/records.py. A run with a capture also has ``trace.bin``. ``facts.jsonl`` has one line for
-each fact, {"fact": name, ...}. ``progress`` has the phase and the nanoseconds of traffic simulated
-so far, rewritten in place. The live view of a run reads ``tcp.bin``, ``queue.bin`` and
-``facts.jsonl`` before the bed has ended.
+protocol/records.py. A run with a capture also has ``trace.bin``, and one that keeps files of
+programs ``kept.bin``. ``facts.jsonl`` has one line for each fact, {"fact": name, ...}. ``progress``
+has the phase and the nanoseconds of traffic simulated so far, rewritten in place. The live view of
+a run reads ``tcp.bin``, ``queue.bin`` and ``facts.jsonl`` before the bed has ended.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import json
 import os
 import threading
 
+from orchestrator.protocol.kept_files import FILE as KEPT_FILE
 from orchestrator.protocol.reports.records import (
     COUNTER_ROW,
     DATAGRAMS_ROW,
@@ -47,6 +48,7 @@ class Records:
         self._directory, self._far = directory, far
         # Set when traffic is over: what flows report then is not part of the run.
         self.over = False
+        self.kept_bytes = 0
         self._files = {name: _create(directory, name) for name in _FILES}
         self._lock = threading.Lock()
         self._buffers: dict[str, list[bytes]] = {name: [] for name in self._files}
@@ -99,15 +101,26 @@ class Records:
 
     def trace(self, records: bytes) -> None:
         """Write records of a trace; only a run with a capture has any."""
-        if TRACE_FILE not in self._files:
-            self._files[TRACE_FILE] = _create(self._directory, TRACE_FILE)
-            self._buffers[TRACE_FILE], self._sizes[TRACE_FILE] = [], 0
+        self._begin(TRACE_FILE)
         self._append(TRACE_FILE, records)
+
+    def kept(self, contents: Iterable[bytes]) -> None:
+        """Write the contents of files that are kept."""
+        self._begin(KEPT_FILE)
+        for content in contents:
+            self.kept_bytes += len(content)
+            self._append(KEPT_FILE, content)
 
     def progress(self, phase: str, time_ns: int = 0) -> None:
         """Write the phase of the run; the back end's watchdog and progress line read it."""
         os.pwrite(self._progress, f"{phase} {time_ns}".ljust(48).encode(), 0)
         self._hand_out(self._progress)
+
+    def _begin(self, name: str) -> None:
+        """Make a file that only some runs have, unless it is there."""
+        if name not in self._files:
+            self._files[name] = _create(self._directory, name)
+            self._buffers[name], self._sizes[name] = [], 0
 
     def _append(self, name: str, row: bytes) -> None:
         self._buffers[name].append(row)

@@ -15,6 +15,7 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
+from orchestrator.protocol.kept_files import MOST_RUN_BYTES
 from orchestrator.testbed.traffic.outcomes import Outcomes
 
 TYPE_CHECKING = False
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from orchestrator.protocol.reports.program_facts import ExtractedValue
     from orchestrator.protocol.specification import FlowSpec
     from orchestrator.testbed.bed import Bed, Engine
+    from orchestrator.testbed.programs.keeping import Kept
     from orchestrator.testbed.sampling.records import Records
     from orchestrator.testbed.traffic.outcomes import Report
 
@@ -84,6 +86,16 @@ class Services:
     def extracted(self, values: Mapping[str, ExtractedValue]) -> None:
         """Record the numbers that were taken from a client's output, by their names."""
         self._fact("extracted", values=values)
+
+    def room_to_keep_bytes(self) -> int:
+        """Return how many bytes of files the run may still keep."""
+        return MOST_RUN_BYTES - self._records.kept_bytes
+
+    def kept(self, role: str, kept: Kept) -> None:
+        """Record the files that are kept of what a program has left."""
+        if not self._records.over:
+            self._records.kept(kept.contents)
+            self._fact("kept", role=role, files=kept.files, left_out=kept.left_out)
 
     def _fact(self, name: str, **values: object) -> None:
         """Record a fact about the flow; after traffic it is no longer part of the run."""

@@ -31,6 +31,7 @@ from orchestrator.protocol.programs import (
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.kernel.sysctl import read_sysctl
 from orchestrator.testbed.programs.extraction import extracted
+from orchestrator.testbed.programs.keeping import Kept, KeptFolder
 from orchestrator.testbed.programs.launcher import FILES, SCRATCH
 from orchestrator.testbed.programs.running import RunningProgram
 from orchestrator.testbed.traffic import FlowEngine
@@ -60,6 +61,8 @@ class ProgramFlow(FlowEngine):
         super().__init__(spec, services)
         self._parameters: ProgramParameters = spec["parameters"]
         self._extract = self._parameters.get("extract", {})
+        self._keep_of = self._parameters.get("keep", {})
+        self._kept_folders: dict[str, KeptFolder] = {}
         self._bed = bed
         # No lab host runs programs.
         self._spec: TestbedSpec = bed.spec  # type: ignore[assignment]
@@ -93,6 +96,16 @@ class ProgramFlow(FlowEngine):
             self.services.program(role=role, **program.report())
         if CLIENT in self._programs and self._extract:
             self.services.extracted(extracted(self._programs[CLIENT].printed(), self._extract))
+        for role, folder in self._kept_folders.items():
+            self._keep(role, folder)
+
+    def _keep(self, role: str, folder: KeptFolder) -> None:
+        try:
+            folder.freeze()
+            patterns, room_bytes = self._keep_of[role], self.services.room_to_keep_bytes()
+            self.services.kept(role, Kept(folder.path, patterns, room_bytes))
+        except OSError as error:
+            self.services.problem(f"keep: the files of the {role} cannot be read: {error}")
 
     def _run(self) -> None:
         try:
@@ -122,6 +135,9 @@ class ProgramFlow(FlowEngine):
         has_files = self._files is not None
         if "/" in arguments[0] and not arguments[0].startswith("/"):
             arguments = [f"{FILES}/{arguments[0]}", *arguments[1:]]
+        if role in self._keep_of:
+            uid = self._uids[role]
+            self._kept_folders[role] = KeptFolder(str(uid), uid, _SCRATCH_BYTES)
         request: LaunchRequest = {
             "arguments": arguments,
             "environment": {
@@ -138,6 +154,7 @@ class ProgramFlow(FlowEngine):
             "files": self._files,
             "names": self._names(),
             "uid": self._uids[role],
+            "scratch": self._kept_folders[role].path if role in self._kept_folders else None,
             "scratch_bytes": _SCRATCH_BYTES,
             "processes": PROGRAM_PROCESSES,
             "open_files": _OPEN_FILES,

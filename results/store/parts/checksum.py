@@ -36,7 +36,7 @@ from results.schema import database
 from results.schema.database import MIGRATIONS
 
 ROW_TABLES = ("runs", "run_files", "flows", "queues", "checks", "provenance", "artefacts",
-              "metrics", "evidence")  # fmt: skip
+              "metrics", "evidence", "kept_files")  # fmt: skip
 """Tables with few rows a run, hashed row by row."""
 
 ALL_TABLES = (*ROW_TABLES, *TABLES)

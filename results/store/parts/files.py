@@ -1,7 +1,8 @@
-"""Stores the files that scenarios name, each once by its content, and reads them back.
+"""Stores files by their content, each once: those that scenarios name, and those that runs keep.
 
-The table ``run_files`` says which run needs which file at which place. A run's checksum covers its
-rows there, which have the SHA-256 of each file. So a file is checked by its own hash.
+The table ``run_files`` says which run needs which file at which place, and ``kept_files`` which
+file a run's programs have left. A run's checksum covers its rows there, which have the SHA-256 of
+each file. So a file is checked by its own hash.
 """
 
 from __future__ import annotations
@@ -22,11 +23,16 @@ MOST_FILES = 10_000
 def insert(connection: sqlite3.Connection, run: int, files: Iterable[NamedFile]) -> None:
     """Add the files of a run that begins, inside the caller's transaction."""
     for file in files:
-        query = "SELECT 1 FROM files WHERE sha256 = ?"
-        if not connection.execute(query, (file.sha256,)).fetchone():
-            row = (file.sha256, len(file.content), zlib.compress(file.content))
-            connection.execute("INSERT INTO files VALUES (?, ?, ?)", row)
+        add(connection, file.sha256, file.content)
         connection.execute("INSERT INTO run_files VALUES (?, ?, ?)", (run, file.place, file.sha256))
+
+
+def add(connection: sqlite3.Connection, sha256: str, content: bytes) -> None:
+    """Add a content unless it is there, inside the caller's transaction."""
+    query = "SELECT 1 FROM files WHERE sha256 = ?"
+    if not connection.execute(query, (sha256,)).fetchone():
+        row = (sha256, len(content), zlib.compress(content))
+        connection.execute("INSERT INTO files VALUES (?, ?, ?)", row)
 
 
 def read(connection: sqlite3.Connection, run: int) -> dict[str, bytes]:
@@ -45,10 +51,21 @@ def read(connection: sqlite3.Connection, run: int) -> dict[str, bytes]:
     return {require_place(path): _content(*row) for path, *row in rows}
 
 
+def content(connection: sqlite3.Connection, sha256: str) -> bytes:
+    """Return the content of that SHA-256.
+
+    Raises:
+        ValueError: it is missing, or is not what was stored.
+    """
+    row = connection.execute("SELECT * FROM files WHERE sha256 = ?", (sha256,)).fetchone()
+    return _content(*(row or (sha256, None, None)))
+
+
 def remove_unneeded(connection: sqlite3.Connection) -> int:
     """Remove the files that no run needs, inside the caller's transaction; return their number."""
     return connection.execute(
-        "DELETE FROM files WHERE sha256 NOT IN (SELECT sha256 FROM run_files)"
+        "DELETE FROM files WHERE sha256 NOT IN (SELECT sha256 FROM run_files) "
+        "AND sha256 NOT IN (SELECT sha256 FROM kept_files WHERE sha256 IS NOT NULL)"
     ).rowcount
 
 
@@ -68,7 +85,9 @@ def copy(source: sqlite3.Connection, target: sqlite3.Connection, run: int) -> No
         StoreError: a file is not what was stored.
     """
     for (sha256,) in source.execute(
-        "SELECT DISTINCT sha256 FROM run_files WHERE run = ?", (run,)
+        "SELECT sha256 FROM run_files WHERE run = ?1 UNION "
+        "SELECT sha256 FROM kept_files WHERE run = ?1 AND sha256 IS NOT NULL",
+        (run,),
     ).fetchall():
         if target.execute("SELECT 1 FROM files WHERE sha256 = ?", (sha256,)).fetchone():
             continue

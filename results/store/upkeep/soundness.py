@@ -240,6 +240,7 @@ def _require_rows(connection: sqlite3.Connection, run: StoredRun) -> None:
     """Raise ValueError unless flows, queues, checks, metrics and samples fit each other."""
     _require_flows(run)
     _require_queues(run)
+    _require_kept_files(run)
     _require_counted(connection, run)
     _ = run.entries, run.evidence, run.files
     for number, judgement in enumerate(run.judgements):
@@ -295,6 +296,14 @@ def _require_queues(run: StoredRun) -> None:
             _require_fields({"at_s": at_s, "rate_bps": rate_bps}, "queues: rate_steps:")
     if len({queue.name for queue in run.queues}) < len(run.queues):
         raise _Unsound("queues: two have one name")
+
+
+def _require_kept_files(run: StoredRun) -> None:
+    for one in run.kept_files:
+        if one.flow >= len(run.flows):
+            raise _Unsound(f"kept_files: {one.name:.50} is of an unknown flow")
+        if one.sha256 is not None:
+            run.kept_content(one)
 
 
 def _require_pairs(pairs: Sequence[tuple[Any, Any]], most: int, what: str) -> None:

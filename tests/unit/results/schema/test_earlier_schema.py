@@ -1,4 +1,4 @@
-"""A program with a made-up migration 18 to 19, and a store of schema 18."""
+"""A program with a made-up migration 19 to 20, and a store of schema 19."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.stores import restore
 
 ROOT = Path(__file__).parents[4]
 NEXT = SECOND + "ALTER TABLE runs ADD COLUMN place TEXT NOT NULL DEFAULT 'here';\n"
-SAID = "has schema 18. The next change makes it schema 19"
+SAID = "has schema 19. The next change makes it schema 20"
 
 Command = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -68,14 +68,14 @@ def test_commands_that_read_do_not_migrate_and_those_that_write_say_so(
         assert "schema" not in done.stderr, words
     shown = command("show", ok, "--json", *db).stdout
     assert path.read_bytes() == before
-    assert pragma(path, "user_version") == 18
+    assert pragma(path, "user_version") == 19
 
     noted = command("note", ok, "from the next version", *db)
     assert noted.returncode == 0, noted.stderr
-    assert "the schema 18 of the file becomes 19" in noted.stderr
-    assert "the schema is 19 now" in noted.stderr
-    assert pragma(path, "user_version") == 19
-    with pytest.raises(StoreError, match="has schema 19, newer than this program's 18"):
+    assert "the schema 19 of the file becomes 20" in noted.stderr
+    assert "the schema is 20 now" in noted.stderr
+    assert pragma(path, "user_version") == 20
+    with pytest.raises(StoreError, match="has schema 20, newer than this program's 19"):
         Store.open_read_only(path)
     assert command("doctor", "--store", *db).returncode == 0
     assert (
@@ -92,12 +92,12 @@ def test_a_source_of_merge_is_migrated_in_a_copy(
     merged = command("merge", str(path), "--db", str(tmp_path / "all.db"))
     assert merged.returncode == 0, merged.stderr
     assert merged.stderr == (
-        f"{path}: a copy of the file is migrated from schema 18 to 19. For a large file that takes "
+        f"{path}: a copy of the file is migrated from schema 19 to 20. For a large file that takes "
         "minutes. The file itself stays as it is\n"
     )
     assert path.read_bytes() == before
     assert "4 runs taken" in merged.stdout
-    assert pragma(tmp_path / "all.db", "user_version") == 19
+    assert pragma(tmp_path / "all.db", "user_version") == 20
 
 
 PAGES = """
@@ -125,8 +125,8 @@ for do, times in (("tag", 2), ("untag", 2)):
     assert len(told) == times, told
 for page in pages:
     assert "The next change" not in client.get(page).text, page
-assert "the schema 18 of the file becomes 19" in told[0]
-assert "the schema is 19 now" in told[1]
+assert "the schema 19 of the file becomes 20" in told[0]
+assert "the schema is 20 now" in told[1]
 """
 
 

@@ -144,9 +144,10 @@ def test_a_migration_is_recorded_with_its_name(tmp_path: Path) -> None:
         (16, "0016_ecn"),
         (17, "0017_programs"),
         (18, "0018_ping"),
+        (19, "0019_kept_files"),
     ]
     assert sorted(file.stem for file in MIGRATIONS.glob("*")) == [name for _, name in records]
-    assert pragma(tmp_path / "new.db", "user_version") == newest() == 18
+    assert pragma(tmp_path / "new.db", "user_version") == newest() == 19
     assert pragma(tmp_path / "new.db", "application_id") == database.APPLICATION_ID
 
 
@@ -159,8 +160,8 @@ def test_a_migration_is_applied_once_and_says_what_it_does(tmp_path: Path) -> No
     assert pragma(path, "user_version") == newest() + 1
     assert ("table", "remarks", "runINTEGER1 textTEXT0") in schema(path)
     begun, done = told
-    assert begun.startswith(f"{path}: the schema 18 of the file becomes 19.")
-    assert done == f"{path}: the schema is 19 now"
+    assert begun.startswith(f"{path}: the schema 19 of the file becomes 20.")
+    assert done == f"{path}: the schema is 20 now"
     open_writable(tmp_path / "new.db", migrations, told.append).close()
     assert len(told) == 2
     assert schema(path) == schema(tmp_path / "new.db")
