@@ -19,7 +19,7 @@ MOST_NAME_BYTES = 200
 MOST_LEFT_OUT = 100
 """Files of a program that are listed with the reason why they are not kept; others are counted."""
 
-MOST_LOOKED_AT = 20_000
+MOST_LOOKED_AT = 10_000
 """Entries of a program's folders that are compared with patterns."""
 
 REASONS = {

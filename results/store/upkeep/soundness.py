@@ -302,8 +302,9 @@ def _require_kept_files(run: StoredRun) -> None:
     for one in run.kept_files:
         if one.flow >= len(run.flows):
             raise _Unsound(f"kept_files: {one.name:.50} is of an unknown flow")
-        if one.sha256 is not None:
-            run.kept_content(one)
+    stored = {(one.sha256, one.size_bytes): one for one in run.kept_files if one.sha256 is not None}
+    for one in stored.values():
+        run.kept_content(one)
 
 
 def _require_pairs(pairs: Sequence[tuple[Any, Any]], most: int, what: str) -> None:

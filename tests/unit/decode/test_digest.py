@@ -20,6 +20,7 @@ from orchestrator.decode.digest import (
 )
 from orchestrator.protocol.sampling_schedule import DIGEST_NS, MANY_NS
 from orchestrator.recording.extracted import ExtractedNumber
+from orchestrator.recording.kept import KeptFile
 from orchestrator.recording.model import (
     DATAGRAM_DTYPE,
     QUEUE_DTYPE,
@@ -201,3 +202,22 @@ def test_a_digest_covers_numbers_of_programs_output_where_there_are_any() -> Non
     ]
     found = {digest(replace(observed(), extracted=other)) for other in others}
     assert len({plain, with_numbers, *found}) == len(others) + 2
+
+
+def test_a_digest_covers_files_that_are_kept_where_there_are_any() -> None:
+    plain = digest(observed())
+    file = KeptFile(1, "client", "page", 3, "5a" * 32, None)
+    others = [
+        [file],
+        [replace(file, flow=2)],
+        [replace(file, role="server")],
+        [replace(file, name="other")],
+        [replace(file, size_bytes=4)],
+        [replace(file, sha256="5b" * 32)],
+        [file, replace(file, name="other")],
+        [replace(file, sha256=None, left_out="size")],
+        [replace(file, sha256=None, left_out="run")],
+    ]
+    found = {digest(replace(observed(), kept=other)) for other in others}
+    assert digest(replace(observed(), kept=[])) == plain
+    assert len({plain, *found}) == len(others) + 1

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.backends import program_files
+from orchestrator.compile import bounds
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.errors import ScenarioError
 from orchestrator.planning.flows.programs import (
@@ -160,6 +161,46 @@ def test_both_forms_of_a_number_are_the_same_and_no_number_changes_nothing(tmp_p
     without = loaded(tmp_path, program("env: {}", EXTRACT))
     assert "extract" not in without.flows[0].traffic_parameters
     assert "extract" not in without.resolved["flows"][0]["traffic"]
+
+
+@pytest.mark.parametrize(
+    ("keep", "words"),
+    [
+        ("[/etc/passwd]", "no path from the root is valid"),
+        ("[a, ../b]", "`..` is not valid"),
+        ("[a/../b]", "`..` is not valid"),
+        ("['**/a']", "`**` is not valid"),
+        ("[a//b]", "no empty part"),
+        ("['']", "no empty part"),
+        ('["a\\x1b"]', "no control or invisible characters"),
+        (f"[{'a' * 201}]", "200 bytes at most"),
+        (f"[{', '.join(f'a{n}' for n in range(21))}]", "21 patterns; a program has 20 at most"),
+        ("page", "must be a list"),
+        ("{server: [a]}", "the flow has no `server`, whose files these would be"),
+        ("{both: [a]}", "valid keys: client, server"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_with_its_place(
+    tmp_path: Path, keep: str, words: str
+) -> None:
+    text = faults(tmp_path, program(f"keep: {keep}", EXTRACT))
+    assert words in text
+    assert "programs.yaml:11:" in text
+
+
+def test_both_forms_of_keep_are_the_same_and_an_empty_one_changes_nothing(tmp_path: Path) -> None:
+    for form in ("[a, 'b/*']", "{client: [a, 'b/*']}", "{client: [a, 'b/*'], server: []}"):
+        run = loaded(tmp_path, program(f"keep: {form}", EXTRACT))
+        assert run.flows[0].traffic_parameters["keep"] == {"client": ["a", "b/*"]}
+        assert bounds.of(run).file_bytes["kept.bin"] == 64 << 20
+    both = loaded(tmp_path, program(f"keep: {{server: [a]}}, {SERVER}", EXTRACT))
+    assert both.flows[0].traffic_parameters["keep"] == {"server": ["a"]}
+    plain = loaded(tmp_path, program("env: {}", EXTRACT))
+    for form in ("[]", "{client: [], server: []}"):
+        run = loaded(tmp_path, program(f"keep: {form}", EXTRACT))
+        assert run.flows[0].traffic_parameters == plain.flows[0].traffic_parameters
+        assert run.resolved == plain.resolved
+        assert "kept.bin" not in bounds.of(run).file_bytes
 
 
 def test_hosts_of_programs_have_their_control_and_ports_that_no_flow_listens_at(
