@@ -43,7 +43,7 @@ def counted(
     everyone = {index for index, flow in enumerate(data.flows) if flow.transport in transports}
     chosen = everyone & set(flows)
     hosts = namespaces(data, chosen, ends)
-    if not chosen or not hosts or not _is_between_edges(data, span):
+    if not chosen or not hosts or not is_between_edges(data, span):
         return None
     if hosts & namespaces(data, everyone - chosen, ("source", "sink")):
         return None
@@ -80,7 +80,7 @@ def _growth(columns: Columns, number: int, span: Span) -> int:
     return growth(columns["time_ns"][rows], columns["value"][rows], span)
 
 
-def _is_between_edges(data: RunData, span: Span) -> bool:
+def is_between_edges(data: RunData, span: Span) -> bool:
     """Tell whether hosts were read at both ends of the span in every run, whatever it samples."""
     windows = (edge for window in data.windows for edge in (window.from_s, window.to_s))
     edges_ns = {nanoseconds(edge) for edge in (0.0, data.warmup_s, *windows, data.duration_s)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -189,6 +190,27 @@ while True:
         receiver.sendto(str(datagrams).encode(), sender)
     datagrams += 1
 """
+
+
+def test_datagrams_of_a_program_are_counted_as_iperf3_counts_them(
+    kernel: GuestKernel, tmp_path: Path
+) -> None:
+    """Before the test, iperf3 sends one datagram and its server answers with another."""
+    iperf3 = (
+        "kind: program, server: [iperf3, -s, '-1'], ready: {port: 5201}, sender: client, "
+        "client: [sh, -c, 'iperf3 -c server -u -b 5M -t 5 -J > report'], keep: [report]"
+    )
+    beside = "kind: transfers, size: 500kB, number: 1"
+    (run,) = runs(kernel, tmp_path, scenario("9s", udp=iperf3, beside=beside))
+    with Store.open_read_only(tmp_path / "runs.db") as store:
+        stored = store.load(run["id"])
+        report = json.loads(stored.kept_content(stored.kept_files[0]))["end"]["sum"]
+    flow, other = run["flows"]
+    assert report["packets"] > 2000
+    assert flow["udp_sent_packets"] == report["packets"] + 1
+    assert flow["udp_received_packets"] == report["packets"] - report["lost_packets"] + 1
+    assert (flow["udp_reverse_sent_packets"], flow["udp_reverse_received_packets"]) == (1, 1)
+    assert other["udp_sent_packets"] is None
 
 
 @pytest.mark.long

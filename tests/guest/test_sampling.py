@@ -110,7 +110,9 @@ WITHOUT_A_VALUE = {
     *(f"delivered_{name}_bytes" for name in ("ce", "ect0", "ect1")),
     "convergence_time_s",  # flows with such different RTTs do not converge
     "hystart_exit_cwnd_segments",  # no slow start ends by HyStart
-    "exit_status",  # there are no programs
+    # There are no programs.
+    "exit_status", "udp_sent_packets", "udp_received_packets", "udp_reverse_sent_packets",
+    "udp_reverse_received_packets",
     # Nor ping, incast or RPC.
     "echoes_sent", "echoes_lost", *(f"echo_rtt_{of}_s" for of in ("min", "mean", "p99", "max")),
     "rounds_completed", *(f"round_time_{of}_s" for of in ("mean", "p50", "p99")),
