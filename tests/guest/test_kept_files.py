@@ -13,7 +13,7 @@ from guest.build import GuestKernel
 from orchestrator.protocol import kept_files
 from results.store.store import Store
 from tests.guest.hostile_program import leaving
-from tests.guest.test_programs import runs, scenario
+from tests.support.guest_programs import runs, scenario
 
 pytestmark = pytest.mark.guest
 

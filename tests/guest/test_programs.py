@@ -5,62 +5,19 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from guest.build import GuestKernel
-from orchestrator.backends.guest import Guest
-from orchestrator.execution.runner import RunOptions, run_plan
-from orchestrator.planning.plan import plan
-from orchestrator.scenario import load
-from results.documents import run_document
 from results.store.store import Store
-from tests.guest.conftest import Quiet
 from tests.guest.hostile_program import acts
+from tests.support.guest_programs import runs, scenario
 
 pytestmark = pytest.mark.guest
 
-HEAD = """\
-version: 1
-name: programs
-duration: {duration}
-topology:
-  kind: dumbbell
-  bottleneck: {{rate: 10mbit, delay: 20ms, queue: {{kind: droptail, limit: 100p}}}}
-  groups:
-"""
-GROUP = "    - {{name: {name}, hosts: 1, rtt: 40ms}}\n"
 SIZE = 2_000_000
 WEB = "server: [python3, -m, http.server, '8000'], ready: {port: 8000}, files: www"
 FETCH = f"client: [curl, -sSf, -o, out, 'http://server:8000/file'], {WEB}"
-
-
-def runs(kernel: GuestKernel, folder: Path, text: str, times: int = 1) -> list[dict[str, Any]]:
-    """Run a scenario so often, and return the documents of its runs."""
-    file = folder / "programs.yaml"
-    file.write_text(text)
-    db = folder / "runs.db"
-    ids = [
-        run_id
-        for _time in range(times)
-        for run_id in run_plan(plan(load(file)), RunOptions(db, Guest(kernel)), Quiet())
-    ]
-    with Store.open_read_only(db) as store:
-        documents: list[dict[str, Any]] = run_document.of_ids(store, ids)["runs"]
-    return documents
-
-
-def scenario(duration: str, **flows: str) -> str:
-    """Return a scenario whose flows have hosts of their own, by the traffic of each."""
-    text = HEAD.format(duration=duration)
-    text += "".join(GROUP.format(name=name) for name in flows)
-    entries = [
-        f"  - {{name: {name}, group: {name}, start: 1s, congestion: reno,\n"
-        f"     traffic: {{{traffic}}}}}\n"
-        for name, traffic in flows.items()
-    ]
-    return text + "flows:\n" + "".join(entries)
 
 
 def test_curl_takes_as_long_as_a_transfer_and_gives_equal_bits(

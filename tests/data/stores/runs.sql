@@ -1154,3 +1154,7 @@ INSERT INTO files ("sha256", "bytes", "content") VALUES
 
 INSERT INTO run_files ("run", "place", "sha256") VALUES
 (1, 'traces/a.trace', 'e169bdf59fac30d230f7d21be511d04dc8cc61e5edb1d8255758bc220ba3d4c7');
+
+INSERT INTO kept_files ("run", "position", "flow", "role", "name", "size_bytes", "sha256", "left_out") VALUES
+(1, 0, 0, 'client', 'page', 8, 'e169bdf59fac30d230f7d21be511d04dc8cc61e5edb1d8255758bc220ba3d4c7', NULL),
+(1, 1, 0, 'client', 'large', 9000000, NULL, 'size');

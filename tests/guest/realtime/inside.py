@@ -133,7 +133,8 @@ def programs(folder: Path) -> dict[str, Any]:
     On a busy machine the server needs seconds until it listens, so the run lasts longer.
     """
     words = [PROGRAM, "run", str(PROGRAMS), "--reduced", "--backend", "local", "--json"]
-    words += ["--set", "duration=15s", "--db", str(folder / "runs.db")]
+    words += ["--set", "duration=15s", "--set", "flows.page.traffic.keep=[page, none]"]
+    words += ["--db", str(folder / "runs.db")]
     refused = subprocess.run(words, capture_output=True, text=True, check=False)
     ended = subprocess.run(
         [*words, "--allow-programs"], capture_output=True, text=True, check=False

@@ -14,7 +14,7 @@ from orchestrator.cli import commands
 from orchestrator.recording.kept import KeptFile
 from results.runs.programs import FlowFile
 from results.store.store import Store
-from tests.unit.results.store.test_kept_files import EMPTY, FILES, PAGE, stored
+from tests.support.kept_files import EMPTY, FILES, PAGE, stored
 from web import create_app
 
 

@@ -95,7 +95,7 @@ def test_names_are_completed(stored: list[str]) -> None:
     assert complete("runs", "--experiment", "") == ["other", "buffers"]
     assert complete("run", "--backend", "") == list(MODULES)
     assert complete("doctor", "--backend", "gu") == ["guest"]
-    assert complete("export", "last", "--format", "") == [*FORMATS, "rocrate"]
+    assert complete("export", "last", "--format", "") == [*FORMATS, "rocrate", "kept"]
     assert complete("summary", "x", "--metric", "good") == sorted(
         {name for name, _ in METRICS if name.startswith("good")}
     )

@@ -88,8 +88,8 @@ def test_files_that_nobody_asked_for_or_that_are_not_there_are_malformed(
 
 @pytest.mark.parametrize("name", ["../a", "/a", "a\n", "a\x1b", "", "a/../b", "\ud800", "a" * 300])
 def test_a_fact_with_a_name_that_leads_elsewhere_is_refused(name: str) -> None:
-    assert fact_schema.problem(fact("p", **{"a/b": 1})) is None
-    assert fact_schema.problem(fact("p", **{name: 1})) is not None
+    assert fact_schema.problem(fact("p", "client", (), **{"a/b": 1})) is None
+    assert fact_schema.problem(fact("p", "client", (), **{name: 1})) is not None
 
 
 @pytest.mark.parametrize("size_bytes", [-1, MOST_BYTES + 1, 1.0, None, True])

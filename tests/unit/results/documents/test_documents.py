@@ -24,7 +24,7 @@ RUN_KEYS = {
     "id", "variant", "variant_sets", "repetition", "seed", "status", "error", "backend", "kernel",
     "wall_s", "simulated_s", "digest", "digest_version", "digest_depends_on_sampling", "link_model",
     "metrics_grid_s", "kernel_warnings", "fidelity", "metrics", "windows",
-    "events", "extracted", "links", "flows", "notes", "programs", "tags", "traces",
+    "events", "extracted", "kept_files", "links", "flows", "notes", "programs", "tags", "traces",
 }  # fmt: skip
 METRIC_KEYS = {
     "goodput_bps", "utilisation", "jain_index", "retransmission_ratio", "queue_delay_mean_s",
@@ -162,7 +162,9 @@ def test_the_listing_leaves_out_links_events_checks_and_most_of_the_flows(store:
     assert (set(document), document["schema"]) == ({"schema", "runs"}, 1)
     first, second = document["runs"]
     shown = run_document.of_ids(store, [run_id])["runs"][0]
-    assert RUN_KEYS - {"links", "events", "extracted", "programs", "traces"} <= set(first)
+    assert RUN_KEYS - {"links", "events", "extracted", "kept_files", "programs", "traces"} <= set(
+        first
+    )
     assert not {"links", "events", "extracted", "programs", "traces"} & set(first)
     assert first["flows"] == [{"name": "a", "entry": "a", "congestion_control": "reno"}]
     assert second["flows"] == []

@@ -144,7 +144,7 @@ def test_a_changed_a_lost_and_a_moved_row_are_found(tmp_path: Path, path: Path, 
     column = {
         "runs": "wall_s", "flows": "base_rtt_s", "queues": "kind", "checks": "detail",
         "provenance": "value", "artefacts": "text", "metrics": "value", "evidence": "json",
-        "run_files": "place",
+        "run_files": "place", "kept_files": "name",
     }.get(table, "block")  # fmt: skip
     one = f"(SELECT run FROM {table} ORDER BY run LIMIT 1)"
     changes = [

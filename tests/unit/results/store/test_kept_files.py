@@ -2,52 +2,26 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from orchestrator.errors import StoreError
 from orchestrator.files.scenario_files import NamedFile
-from orchestrator.recording.kept import KeptFile, KeptFiles
-from orchestrator.recording.model import Recording
-from orchestrator.recording.verdicts import verdict_of
 from results.store.parts import checksum, integrity
 from results.store.store import Store
 from results.store.upkeep import housekeeping
 from results.store.upkeep.merging import merge
-from tests.support.recordings import flow, head, recording
-
-CONTENTS = {hashlib.sha256(each).hexdigest(): each for each in (b"page", b"")}
-PAGE, EMPTY = CONTENTS
-FILES = [
-    KeptFile(0, "server", "log/a", 4, PAGE, None),
-    KeptFile(0, "client", "a", 4, PAGE, None),
-    KeptFile(0, "client", "b", 0, EMPTY, None),
-    KeptFile(0, "client", "large", 1 << 40, None, "size"),
-    KeptFile(1, "client", "*.xml", None, None, "missing"),
-]
+from tests.support.kept_files import FILES, stored
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "runs.db"
-
-
-def made() -> Recording:
-    made = recording(flows=[flow("a"), flow("b")], kept=KeptFiles(FILES, CONTENTS))
-    return replace(made, verdict=verdict_of(made.checks))
-
-
-def stored(store: Store, *named: NamedFile) -> str:
-    run_id = store.begin(head(), named)
-    store.finish(run_id, made(), 1.0)
-    return run_id
 
 
 def count(path: Path, table: str) -> int:

@@ -18,6 +18,7 @@ from orchestrator.errors import BedError, StoreError
 from orchestrator.files.scenario_files import NamedFile
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.recording import ranges
+from orchestrator.recording.kept import KeptFiles
 from orchestrator.recording.model import (
     COUNTER_DTYPE,
     DATAGRAM_DTYPE,
@@ -47,6 +48,7 @@ from results.store.parts.judgements import Judgement
 from results.store.store import Store
 from results.store.upkeep import housekeeping
 from results.store.upkeep.merging import merge
+from tests.support.kept_files import CONTENTS, FILES
 from tests.support.merging import orchestrator
 from tests.support.recordings import head, whole
 from tests.support.smallest import planned
@@ -60,7 +62,9 @@ MUTATIONS: list[Any] = [
 ]  # fmt: skip
 """What each column of a run is set to. Checksums are then made to fit, as a stranger would."""
 
-EXCLUDED = {("runs", "run"), ("runs", "id"), ("run_files", "sha256")}
+EXCLUDED = {
+    ("runs", "run"), ("runs", "id"), ("run_files", "sha256"), ("kept_files", "sha256"),
+}  # fmt: skip
 """Ids and hashes of files are keys. A file that is missing is damage of the store."""
 
 
@@ -76,6 +80,7 @@ def small(tmp_path: Path) -> Path:
     udp, transfers = np.zeros(2, DATAGRAM_DTYPE), np.zeros(2, TRANSFER_DTYPE)
     udp["time_ns"], transfers["start_ns"] = (0, 10**9), (0, 10**9)
     recorded = replace(recorded, datagrams=udp, transfers=transfers, console="a", log="b")
+    recorded = replace(recorded, kept=KeptFiles(FILES[:4], CONTENTS))
     recorded.provenance.update(modules={"m": {"sha256": "1"}}, events=[], guest_kernel={})
     way = ChannelSummary(
         rate_bps=8_000_000, delay_s=0.01, loss=0.0, bottleneck=True,
