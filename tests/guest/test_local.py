@@ -105,6 +105,8 @@ def test_programs_run_where_they_are_allowed(results: dict[str, Any]) -> None:
     page = document["flows"][0]
     assert (page["outcome"], page["exit_status"]) == ("ended", 0), str(document["programs"])
     assert page["connections"] == 1
+    kept = [(one["name"], one["size_bytes"], one["left_out"]) for one in document["kept_files"]]
+    assert kept == [("page", 500_000, None), ("none", None, "missing")]
     # 0.5 MB over 20 Mbit/s take 0.2 s, and curl may start late on a busy machine.
     assert 0.2 < page["completion_time_s"] < 4
     assert failed_of_themselves(document) == set(), f"{document['fidelity']}"
