@@ -35,6 +35,8 @@ def export(run: StoredRun, folder: Path) -> list[Path]:
     kept = [one for one in programs.files_of(run) if one.file.sha256 is not None]
     if not kept:
         raise UsageError(f"run {run.id} keeps no files of programs: `keep` of a flow names them")
+    if folder.is_symlink() or (folder.exists() and not _is_empty(folder)):
+        raise UsageError(f"{folder}: exists already; name a new folder for the kept files")
     paths = [_path(one) for one in kept]
 
     def write(draft: Path) -> None:
@@ -43,6 +45,10 @@ def export(run: StoredRun, folder: Path) -> list[Path]:
 
     write_folder(folder, "", False, write)
     return [folder / path for path in paths]
+
+
+def _is_empty(folder: Path) -> bool:
+    return folder.is_dir() and not any(folder.iterdir())
 
 
 def left_out(run: StoredRun) -> list[str]:

@@ -57,7 +57,7 @@ def test_an_export_writes_them_to_a_new_folder_only(path: Path, tmp_path: Path) 
     assert (folder / names[0]).stat().st_mode & 0o777 == 0o644 & ~_umask()
     assert "b, client: *.xml is not kept: nothing has this name" in errors
     for more, words in (
-        ([], "exists already and is not overwritten"),
+        ([], "exists already; name a new folder"),
         (["--force"], "--format kept writes a new folder only"),
     ):
         again = call(path, "export", "last", "--format", "kept", "-o", str(folder), *more)
