@@ -22,6 +22,8 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from orchestrator.protocol.specification import TestbedSpec
 
 CODE, INPUT, OUTPUT = "/run/bed/code", "/run/bed/in", "/run/bed/out"
+STREAMS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
+"""Links in /dev that devtmpfs lacks, and where below /proc/self/fd they lead."""
 HOST_FOLDERS = {"BED_CODE": CODE, "BED_INPUT": INPUT, "BED_OUTPUT": OUTPUT}
 
 
@@ -65,6 +67,8 @@ def _mount_everything() -> None:
     for folder in ("/run/home", "/dev/pts"):
         os.makedirs(folder)
     system.mount("devpts", "/dev/pts", "devpts")
+    for name, place in STREAMS.items():
+        os.symlink(f"/proc/self/fd{place}", f"/dev/{name}")
     # Each folder has a mount of its own. It may lie below /tmp of the host, which is hidden then.
     for folder, mount_point in HOST_FOLDERS.items():
         os.makedirs(mount_point)

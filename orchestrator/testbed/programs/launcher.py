@@ -144,6 +144,8 @@ def _become(request: LaunchRequest) -> None:
     ):
         resource.setrlimit(kind, (most, most))
     uid = request["uid"]
+    for output in (1, 2):  # many a program opens /dev/stdout, which is the pipe itself
+        os.fchown(output, uid, uid)
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
