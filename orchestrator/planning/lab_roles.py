@@ -11,6 +11,7 @@ from orchestrator.network import Channel, LossModel, Network
 from orchestrator.planning.runspec import LabHost, LabPlan, LabRouter, PlannedFlow
 from orchestrator.protocol.engines import ENGINES
 from orchestrator.protocol.links.frames import DEFAULT_MTU_BYTES
+from orchestrator.protocol.programs import PROGRAM
 from orchestrator.scenario import Scenario
 from orchestrator.scenario.lab import LabEnd
 from orchestrator.units import shown
@@ -201,12 +202,7 @@ def _traffic_faults(
         if not ENGINES[flow.engine].fit_for_lab:
             yield (
                 ("flows", number, "traffic", "kind"),
-                f"`lab` does not support {entry.traffic.kind} traffic: "
-                + (
-                    "the test bed sends it in its own network only"
-                    if ENGINES[flow.engine].notes_all
-                    else "its two ends share a random source, and lab hosts cannot"
-                ),
+                f"`lab` does not support {entry.traffic.kind} traffic: " + _why_not(flow),
             )
         elif flow.connections == "many":
             how = "arrive at random: use a `gap`"
@@ -220,6 +216,15 @@ def _traffic_faults(
                 "`lab` does not build your modules: install it on the lab hosts, and name it "
                 "without `module`",
             )
+
+
+def _why_not(flow: PlannedFlow) -> str:
+    """Return why lab hosts do not make the traffic of an engine that is not fit for them."""
+    if flow.engine == PROGRAM:
+        return "its client waits for a socket of its server, which is on another machine there"
+    if ENGINES[flow.engine].notes_all:
+        return "the test bed sends it in its own network only"
+    return "its two ends share a random source, and lab hosts cannot"
 
 
 def _differing(

@@ -123,6 +123,13 @@ FAULTS: dict[str, tuple[Edits, str, str]] = {
         "`lab` does not support request-response traffic: its two ends share a random source, "
         "and lab hosts cannot",
     ),
+    "programs": (
+        [("traffic: {kind: campaign, controls: [reno, cubic], turn: 1s}",
+          "congestion: reno, traffic: {kind: program, client: ['true']}")],
+        "program,",
+        "`lab` does not support program traffic: its client waits for a socket of its server, "
+        "which is on another machine there",
+    ),
     "random arrivals": (
         [("{kind: campaign, controls: [reno, cubic], turn: 1s}",
           "{kind: transfers, size: 10kB, arrivals: 5/s}")], "5/s",
