@@ -86,7 +86,7 @@ test-determinism: $(DEV_READY)  ## run each kind of scenario in nine ways, a swe
 	@$(BIN)/orchestrator guest build --quiet
 	$(BIN)/pytest -m long $(DETERMINISM)
 
-test-examples: $(DEV_READY)  ## run each example at full length, 1000 pairs of hosts, a mutant of each constant, DKMS for every kernel, a claim from a wheel; packets in tshark, tcpdump and tcptrace
+test-examples: $(DEV_READY)  ## run each example at full length, 1000 pairs of hosts, a mutant of each constant, DKMS for every kernel, a claim from a wheel; programs; packets in tshark, tcpdump and tcptrace
 	@tools/setup long
 	@$(BIN)/orchestrator guest build --quiet
 	$(BIN)/pytest $(SPREAD) --own-cpu -m long tests/guest tests/unit kmods/tests tests/kmods tests/web tests/lab $(addprefix --ignore=,$(DETERMINISM) $(FLENT))

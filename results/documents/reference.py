@@ -28,7 +28,7 @@ Scopes: a metric of a *run* is of all flows together, or of the bottleneck links
 of one flow; the value of an entry is the mean over its flows. One of a *link* is of one direction.
 
 A scenario can make numbers of its programs' output metrics of their flows: `program_`, a name and
-the unit, such as `program_page_time_s`. See [programs](scenarios.md#programs).
+the unit, such as `program_page_time_s`. See [programs](programs.md#numbers-of-the-output).
 """
 _SUBJECTS = {"flow": "Of flows", "link": "Of links"}
 _ABOUT = {

@@ -29,10 +29,11 @@ FILES = [
     for file in sorted(ROOT.rglob("*.yaml"))
     if "kind: live-path" not in file.read_text()
     and "kernel:" not in file.read_text().partition("version:")[2]
-    and file.parent not in (ROOT / "papers" / "claims", ROOT / "quic")
+    and file.parent not in (ROOT / "papers" / "claims", ROOT / "programs", ROOT / "quic")
 ]
 """All but those over a real network (tests/unit/scenario/test_shipped_lab.py), those that name
-another kernel (tests/kernels), and the one that needs aioquic (test_quic.py). Claims are none."""
+another kernel (tests/kernels), those of programs (test_known_programs.py), and the one that needs
+aioquic (test_quic.py). Claims are none."""
 SHORT_S = 10.0
 """Estimated wall time from which a scenario needs a reduced form."""
 

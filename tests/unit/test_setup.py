@@ -47,7 +47,7 @@ def test_each_system_has_its_packages(
     more = run_setup("list", "test", system=system, folder=tmp_path).stdout.split()
     assert set(packages) < set(more)
     most = run_setup("list", "long", system=system, folder=tmp_path).stdout.split()
-    assert set(most) - set(more) == {"tshark", "tcpdump", "tcptrace"}
+    assert set(most) - set(more) == {"tshark", "tcpdump", "tcptrace", "ffmpeg"}
     assert run_setup("python", system=system, folder=tmp_path).stdout == f"{python}\n"
 
 
