@@ -6,4 +6,4 @@ mkdir keys
 ssh-keygen -q -t ed25519 -N "" -f host_key
 ssh-keygen -q -t ed25519 -N "" -f keys/key
 /usr/sbin/sshd -D -e -f "$FILES/sshd_config" &
-exec python3 -m http.server --directory keys 8000
+exec python3 -m http.server --bind 0.0.0.0 --directory keys 8000
