@@ -1,8 +1,8 @@
 """The back end ``local`` on a machine of its own: the guest's kernel booted in real time.
 
 A boot does several steps (realtime/inside.py); the tests look at what came of each. The boot has
-one CPU, which is its worker's: tests on other CPUs do not disturb it. What is killed has a boot of
-its own, in `make test-long`.
+one CPU, which is its worker's: tests on other CPUs do not disturb it. What is killed and the known
+programs have boots of their own, in `make test-long`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from orchestrator.protocol.reports.trace_records import RECEIVED, SENT
 from results.store.store import Store
 from tests.guest.conftest import QUICKSTART, Run
 from tests.guest.realtime import boot
-from tests.guest.realtime.inside import KILLED_STEPS, LENGTH, STEPS
+from tests.guest.realtime.inside import KILLED_STEPS, KNOWN_PROGRAMS, KNOWN_STEPS, LENGTH, STEPS
 from tests.support import pcapng
 from tests.support.failed_checks import failed_of_themselves
 from tests.support.run import orchestrator
@@ -110,6 +110,22 @@ def test_programs_run_where_they_are_allowed(results: dict[str, Any]) -> None:
     # 0.5 MB over 20 Mbit/s take 0.2 s, and curl may start late on a busy machine.
     assert 0.2 < page["completion_time_s"] < 4
     assert failed_of_themselves(document) == set(), f"{document['fidelity']}"
+
+
+@pytest.mark.long
+def test_known_programs_end_well_in_real_time(kernel: GuestKernel, tmp_path: Path) -> None:
+    """How faithful this slow machine is beside them is not asked."""
+    steps = [step.__name__ for step in KNOWN_STEPS]
+    results = read(boot.run(kernel, "tests.guest.realtime.inside", tmp_path, arguments=steps))
+    found = results["known_programs"]
+    assert found["left"] == []
+    assert "document" in found, found["said"]
+    runs = [run for scenario in found["document"]["scenarios"] for run in scenario["runs"]]
+    assert len(runs) == len(KNOWN_PROGRAMS)
+    for run in runs:
+        assert run["status"] == "ok", run["error"]
+        (flow,) = run["flows"]
+        assert (flow["outcome"], flow["exit_status"]) == ("ended", 0), str(run["programs"])
 
 
 def test_listed_traffic_and_echoes_run_in_real_time(results: dict[str, Any]) -> None:

@@ -37,6 +37,8 @@ for kind, place in (("proc", "/proc"), ("sysfs", "/sys"), ("tmpfs", "/run")):
 for place in ("/run/out", "/run/home", "/run/tmp", "/dev/pts"):
     os.makedirs(place, exist_ok=True)
 system.mount("devpts", "/dev/pts", "devpts")
+for name, place in (("fd", ""), ("stdin", "/0"), ("stdout", "/1"), ("stderr", "/2")):
+    os.symlink("/proc/self/fd" + place, "/dev/" + name)  # as udev makes them on a machine
 system.mount("none", "/run/out", "hostfs", 0, "/tmp/bed/out")
 os.environ.update(PATH="/usr/sbin:/usr/bin:/sbin:/bin", HOME="/run/home", TMPDIR="/run/tmp")
 os.environ["PYTHONPATH"] = "{root}"

@@ -30,6 +30,10 @@ from results.store.store import Store
 ROOT = Path(__file__).resolve().parents[3]
 QUICKSTART = ROOT / "scenarios" / "quickstart.yaml"
 PROGRAMS = ROOT / "scenarios" / "tutorial" / "80-program.yaml"
+KNOWN_PROGRAMS = [
+    ROOT / "scenarios" / "programs" / f"{name}.yaml"
+    for name in ("dns", "iperf3-udp", "nginx", "ping", "rsync", "ssh", "wget")
+]
 WORKLOADS = [
     ROOT / "scenarios" / "tutorial" / f"{name}.yaml"
     for name in ("44-udp-replay", "45-ping", "83-schedule")
@@ -143,6 +147,15 @@ def programs(folder: Path) -> dict[str, Any]:
     return {**found, "document": json.loads(ended.stdout)} if ended.stdout else found
 
 
+def known_programs(folder: Path) -> dict[str, Any]:
+    """Programs of which each has a scenario; see ``programs`` about the duration."""
+    words = [PROGRAM, "run", *map(str, KNOWN_PROGRAMS), "--reduced", "--backend", "local", "--json"]
+    words += ["--allow-programs", "--set", "duration=15s", "--db", str(folder / "runs.db")]
+    ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    found = {"said": ended.stderr}
+    return {**found, "document": json.loads(ended.stdout)} if ended.stdout else found
+
+
 def workloads(folder: Path) -> dict[str, Any]:
     """Datagrams and transfers that files list, and echoes."""
     words = [PROGRAM, "run", *map(str, WORKLOADS), "--reduced", "--backend", "local", "--json"]
@@ -246,6 +259,7 @@ def _numbers(process: str) -> list[str]:
 
 STEPS = (doctor, quickstart, programs, workloads, busy)
 KILLED_STEPS = (killed_controller, killed_bed)
+KNOWN_STEPS = (known_programs,)
 
 
 def main(results: Path, names: Sequence[str]) -> None:
@@ -255,7 +269,7 @@ def main(results: Path, names: Sequence[str]) -> None:
     Path("/run/orchestrator-local.lock").touch()  # stays: it is of no run
     subprocess.run(["modprobe", "tcp_logwestwood"], check=True)
     home = Path("/run/home")
-    for step in (*STEPS, *KILLED_STEPS):
+    for step in (*STEPS, *KILLED_STEPS, *KNOWN_STEPS):
         if step.__name__ not in names:
             continue
         began = time.monotonic()
