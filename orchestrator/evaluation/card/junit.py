@@ -1,6 +1,7 @@
 """The card as a JUnit XML report: a suite for each criterion, and a case for each row.
 
-A case fails where a row of level "must" is not met. A row that is not decided, and one of level
+A case fails where a row of level "must" is not met. The failure of the cell that decides ends with
+what happened in one of its runs, where that is explained. A row that is not decided, and one of level
 "should" that is not met, are skipped with their reason.
 """
 
@@ -56,7 +57,10 @@ def _case(judged: JudgedCriterion, row: Row) -> ElementTree.Element:
     if failed and row.level == "must":
         message = {"type": "criterion", "message": plaintext.one_line(row.asks)}
         failure = ElementTree.SubElement(case, "failure", message)
-        failure.text = plaintext.visible("\n".join(_line(cell, labels) for cell in failed))
+        lines = [_line(cell, labels) for cell in failed]
+        if judged.explained is not None and wording.worst_cell(judged) in failed:
+            lines.append(judged.explained)
+        failure.text = plaintext.visible("\n".join(lines))
     elif failed or undecided or not cells:
         why = "should be met and is not" if failed else "not decided" if cells else "not run"
         ElementTree.SubElement(case, "skipped", {"message": why})

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from orchestrator.evaluation import experiments, loading, wording
+from orchestrator.evaluation.card import junit
 from orchestrator.evaluation.controls import Control
 from orchestrator.evaluation.judging import JudgedCriterion, judge
 from orchestrator.evaluation.model import Criterion
@@ -109,3 +112,16 @@ def test_a_metric_without_a_value_is_not_decided(tmp_path: Path) -> None:
     found = judged(tmp_path, harm("loss"), EQUAL)
     assert {cell.decision.reason for cell in found.cells} == {"no run has a value"}
     assert found.grade == "meets with limits"
+
+
+def test_the_report_for_servers_says_what_happened_where_the_criterion_failed(
+    tmp_path: Path,
+) -> None:
+    harmful = EQUAL | {("vegas", "reno"): 1.0}
+    found = judged(tmp_path, harm("throughput", "others"), harmful)
+    told = replace(found, explained="run x, flow newcomer: timeout: 3")
+    cases = ElementTree.fromstring(junit.xml("vegas", [told])).iter("testcase")
+    texts = {case.get("name"): case.findtext("failure") or "" for case in cases}
+    assert texts["throughput"].endswith("\nrun x, flow newcomer: timeout: 3")
+    assert "run x" not in texts["others"]
+    assert "run x" not in junit.xml("vegas", [found])
