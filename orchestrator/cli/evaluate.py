@@ -34,7 +34,11 @@ from orchestrator.evaluation.prepared import AGAINST, EvaluationRequest, prepare
         "--full": ("full", "Hours: all cells."),
     },
 )
-@click.option("--only", metavar="CRITERIA", help="Only these, with commas between them.")
+@click.option(
+    "--only",
+    metavar="CRITERIA",
+    help="Only these, with commas between them: names, or the groups rfc9743 and tcpeval.",
+)
 @click.option(
     "--require",
     "required",
@@ -100,14 +104,15 @@ def command(
     """Make the report card of a congestion control, by what RFC 9743 asks to show.
 
     NAME is any congestion control, and FOLDER has the C sources of a module. What is stored already
-    is not run again. Each criterion has a grade of its own: meets, meets with limits, does not meet
-    or not decided. The exit status is 0 whatever the grades, and 1 when a run failed or a required
-    criterion is not met.
+    is not run again. Each criterion has a grade of its own: meets, meets with limits, does not
+    meet, not decided, or not applicable on this kernel. The exit status is 0 whatever the grades,
+    and 1 when a run failed or a required criterion is not met.
 
     \b
     orchestrator evaluate cubic --plan
     orchestrator evaluate ./mycc --jobs 2 -o card
     orchestrator evaluate bbr --only harm,shallow-buffers -o card
+    orchestrator evaluate ./mycc --only tcpeval -o suite
     orchestrator evaluate ./mycc --require harm --require collapse -o card
     orchestrator evaluate ./mycc --baseline ./mycc-before -o card
     orchestrator evaluate ./mycc --kernel 6.1 --baseline card/card.json -o card-6.1

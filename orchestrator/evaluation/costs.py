@@ -40,12 +40,16 @@ class CriterionCosts:
 def of_criteria(
     experiments: Mapping[str, Sequence[CardExperiment]], db: Path
 ) -> list[CriterionCosts]:
-    """Return the costs of each criterion, by the earlier runs of a store.
+    """Return the costs of each criterion that has runs, by the earlier runs of a store.
 
     Raises:
         StoreError: the store exists and cannot be read.
     """
-    plans = {name: Plan.joined(one.plan for one in found) for name, found in experiments.items()}
+    plans = {
+        name: Plan.joined(one.plan for one in found) for name, found in experiments.items() if found
+    }
+    if not plans:
+        return []
     every = Plan.joined(plans.values())
     there = [False] * len(every.runs)
     if db.exists():
@@ -88,5 +92,9 @@ def document(prepared: PreparedEvaluation, costs: Sequence[CriterionCosts]) -> d
                 estimated_from=plan_document.origin(one.estimate),
             )
             for one in costs
+        ],
+        not_applicable=[
+            contract.LackingCriterion.model_construct(name=name, lack=lack)
+            for name, lack in prepared.lacks.items()
         ],
     ).document()

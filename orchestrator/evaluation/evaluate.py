@@ -93,6 +93,8 @@ def _evaluated(
     with Store.open_read_only(settings.db) as store:
         judged = [
             judge(name, criterion, prepared.candidate, prepared.experiments[name], ids[name], store)
+            if name not in prepared.lacks
+            else JudgedCriterion(name, criterion, (), (), (), lack=prepared.lacks[name])
             for name, criterion in prepared.criteria.items()
         ]
     if prepared.request.explain:
@@ -114,6 +116,8 @@ def _make_runs(
     Experiments with the longest runs come first, so that all workers are busy until its end.
     """
     every = [one for found in prepared.experiments.values() for one in found]
+    if not every:
+        return {}
     every.sort(key=lambda one: -max(map(wall_s, one.plan.runs)))
     made = making_runs.make_runs(Plan.joined(one.plan for one in every), True, settings, listener)
     rest = iter(made)

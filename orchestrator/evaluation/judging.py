@@ -7,7 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from orchestrator.evaluation.model import REFERENCE, Criterion, Row
-from orchestrator.evaluation.verdicts import DOES_NOT, Decision, Grade, decide, excess, grade, mean
+from orchestrator.evaluation.verdicts import (
+    DOES_NOT,
+    NOT_APPLICABLE,
+    Decision,
+    Grade,
+    decide,
+    excess,
+    grade,
+    mean,
+)
 from results.experiment.experiments import of_rows
 from results.experiment.left_out import LeftOut
 from results.experiment.observations import ValueSelection, VariantValues, observe
@@ -72,6 +81,7 @@ class JudgedCriterion:
     """A criterion with its cells, row by row. ``rows`` are the runs in the order of the plan.
 
     ``explained`` is a sentence on a run of the cell that decides, where the criterion is not met.
+    ``lack`` says what the kernel lacks of what it wants; nothing was run then.
     """
 
     name: str
@@ -80,10 +90,13 @@ class JudgedCriterion:
     experiments: Sequence[CardExperiment]
     rows: Sequence[RunRow]
     explained: str | None = None
+    lack: str | None = None
 
     @property
     def grade(self) -> Grade:
         """The grade; see :func:`orchestrator.evaluation.verdicts.grade`."""
+        if self.lack is not None:
+            return NOT_APPLICABLE
         return grade((cell.row.level, cell.verdict) for cell in self.cells)
 
     def of_row(self, row: Row) -> list[Cell]:

@@ -17,10 +17,16 @@ ORDER = (
     "utilisation", "collapse", "ack-loss", "bufferbloat", "shallow-buffers", "fairness",
     "rtt-fairness", "short-beside-long", "long-beside-short", "harm", "real-time",
     "random-loss", "reordering", "varying-delay", "transients", "wireless", "satellite",
-    "data-centre", "incast", "aqm", "ecn", "several-bottlenecks", "idle", "ack-congestion",
-    "survival",
+    "data-centre", "incast", "aqm", "ecn", "ecn-beside", "l4s", "several-bottlenecks", "idle",
+    "ack-congestion", "survival",
+    "tcpeval-access", "tcpeval-data-centre", "tcpeval-trans-oceanic", "tcpeval-satellite",
+    "tcpeval-wireless", "tcpeval-dial-up", "tcpeval-tradeoff", "tcpeval-ramp-up",
+    "tcpeval-transients", "tcpeval-impact", "tcpeval-fairness", "tcpeval-bottlenecks",
 )  # fmt: skip
 """The order of the card; others come after these, by their names."""
+
+DEFAULT_GROUP = "rfc9743"
+"""The group of criteria that are on a card unless others are named."""
 
 _MAX_BYTES = 200_000
 
@@ -44,15 +50,21 @@ def load_all(folder: Path = FOLDER) -> dict[str, Criterion]:
 def select(
     criteria: Mapping[str, Criterion], names: Sequence[str], option: str
 ) -> dict[str, Criterion]:
-    """Return the named criteria in the order of the card; all without names.
+    """Return the named criteria in the order of the card; without names those of ``rfc9743``.
+
+    The name of a group stands for all criteria of it.
 
     Raises:
         UsageError: there is no such criterion.
     """
+    groups = list(dict.fromkeys(one.group for one in criteria.values()))
+    valid = [*groups, *criteria]
     for name in names:
-        if name not in criteria:
+        if name not in valid:
             raise UsageError(
                 f"{option}: there is no criterion {name or 'without a name'}"
-                f"{suggest(name, criteria)}; there are {', '.join(criteria)}"
+                f"{suggest(name, valid)}; there are {', '.join(criteria)}; and the groups "
+                f"{' and '.join(groups)}"
             )
-    return {name: one for name, one in criteria.items() if not names or name in names}
+    wanted = set(names) or {DEFAULT_GROUP}
+    return {name: one for name, one in criteria.items() if {name, one.group} & wanted}

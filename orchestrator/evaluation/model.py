@@ -27,6 +27,8 @@ STANDARD = ("reno", "cubic")
 
 Level = Literal["must", "should"]
 Relation = Literal["at least", "at most"]
+Group = Literal["rfc9743", "tcpeval"]
+"""Criteria of RFC 9743 are those of a card; others are run where `--only` names them."""
 
 
 class Source(Strict):
@@ -138,6 +140,9 @@ def _require_unit(what: str, value: float | str | None, unit: str) -> None:
 class Criterion(Strict):
     """A criterion of the report card."""
 
+    group: Group = Field(
+        default="rfc9743", description="criteria that are run together; `--only` takes its name"
+    )
     title: str
     asks: str = Field(description="what is asked, as a sentence")
     sources: list[Source] = Field(min_length=1)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator.backends.guest.features import lack_of_kernel
 from orchestrator.errors import UsageError
 from orchestrator.evaluation import controls, experiments, loading
 from orchestrator.evaluation.card.names import JSON as CARD
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from orchestrator.evaluation.controls import Control
     from orchestrator.evaluation.experiments import CardExperiment, Length
     from orchestrator.evaluation.model import Criterion
+
+NEUTRAL = controls.Control("reno")
+"""A control that each kernel has."""
 
 LENGTHS: Mapping[str, Length] = {"quick": "quick", "full": "full"}
 
@@ -45,8 +49,8 @@ class EvaluationRequest:
         candidate: the name of a congestion control, or the folder of a module's sources.
         against: names of the references.
         length: "quick" or "full".
-        only: names of criteria; all where there is none.
-        required: names of criteria that must be met; the exit status is 1 if one is not.
+        only: names of criteria or of groups of them; the group ``rfc9743`` where there is none.
+        required: names of criteria or groups that must be met; the exit status is 1 if one is not.
         kernel: the guest's kernel, as a scenario names it; the machine's default where it is None.
         baseline: what the card is compared with: a congestion control, the folder of a module's
             sources, or a card.json or its folder.
@@ -72,7 +76,8 @@ class PreparedEvaluation:
     """The criteria that a request names, with the experiments that they need.
 
     ``baseline`` is what the card is compared with: an evaluation of its own, or a card that was
-    written earlier.
+    written earlier. ``lacks`` has the criteria that the kernel cannot have, with what it lacks.
+    They have no experiments.
     """
 
     request: EvaluationRequest
@@ -81,6 +86,7 @@ class PreparedEvaluation:
     criteria: Mapping[str, Criterion]
     experiments: Mapping[str, Sequence[CardExperiment]]
     baseline: PreparedEvaluation | contract.Card | None = None
+    lacks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def all_experiments(self) -> dict[str, list[CardExperiment]]:
@@ -105,10 +111,17 @@ def prepare(request: EvaluationRequest) -> PreparedEvaluation:
     references = controls.references(request.against, candidate)
     every = loading.load_all()
     chosen = loading.select(every, request.only, "--only")
-    loading.select(every, request.required, "--require")
+    if request.required:
+        required = tuple(loading.select(every, request.required, "--require"))
+        request = replace(request, required=required)
     absent = [name for name in request.required if name not in chosen]
     if absent:
         raise UsageError(f"--require {absent[0]}: --only leaves it out; name it there, too")
+    lacks = {
+        name: lack
+        for name, criterion in chosen.items()
+        if (lack := _lack(name, criterion, request)) is not None
+    }
     found = {
         name: experiments.prepare(
             name,
@@ -119,8 +132,25 @@ def prepare(request: EvaluationRequest) -> PreparedEvaluation:
             request.kernel,
         )
         for name, criterion in chosen.items()
+        if name not in lacks
     }
-    return PreparedEvaluation(request, candidate, references, chosen, found, _baseline(request))
+    found |= {name: [] for name in lacks}
+    return PreparedEvaluation(
+        request, candidate, references, chosen, found, _baseline(request), lacks
+    )
+
+
+def _lack(name: str, criterion: Criterion, request: EvaluationRequest) -> str | None:
+    """Return what the kernel lacks of what a criterion's scenario wants; None if nothing.
+
+    The scenario is that with a control which each kernel has. What a candidate or a reference
+    itself wants of a kernel is an error of the call, and no property of the criterion.
+    """
+    anyone = [experiments.Pairing(NEUTRAL, NEUTRAL if criterion.mixed else None)]
+    (planned,) = experiments.prepare(
+        name, criterion, anyone, request.length, request.folder, request.kernel
+    )
+    return lack_of_kernel(planned.plan.runs)
 
 
 def _baseline(request: EvaluationRequest) -> PreparedEvaluation | contract.Card | None:

@@ -10,14 +10,16 @@ from orchestrator.evaluation.model import Level, Row
 from results.experiment.model import Interval
 from results.statistics.estimates import estimate
 
-Grade = Literal["meets", "meets with limits", "does not meet", "not decided"]
-"""The word for a cell, a row or a criterion."""
+Grade = Literal["meets", "meets with limits", "does not meet", "not decided", "not applicable"]
+"""The word for a cell, a row or a criterion. Only a criterion can be not applicable."""
 
 MEETS: Literal["meets"] = "meets"
 LIMITED: Literal["meets with limits"] = "meets with limits"
 DOES_NOT: Literal["does not meet"] = "does not meet"
 NOT_DECIDED: Literal["not decided"] = "not decided"
-GRADES: tuple[Grade, ...] = (MEETS, LIMITED, DOES_NOT, NOT_DECIDED)
+NOT_APPLICABLE: Literal["not applicable"] = "not applicable"
+"""The kernel lacks what the criterion's scenario wants, so that nothing of it was run."""
+GRADES: tuple[Grade, ...] = (MEETS, LIMITED, DOES_NOT, NOT_DECIDED, NOT_APPLICABLE)
 
 
 @dataclass(frozen=True)

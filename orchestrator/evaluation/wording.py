@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from orchestrator.evaluation.verdicts import DOES_NOT, LIMITED, MEETS, NOT_DECIDED
@@ -10,10 +10,17 @@ from results.wording import intervals, quantities, variant_names
 
 if TYPE_CHECKING:
     from orchestrator.evaluation.judging import Cell, JudgedCriterion, MeasuredControl
-    from orchestrator.evaluation.model import Row
+    from orchestrator.evaluation.model import Criterion, Row
     from results.contract.evaluations import CardChanges
 
 _ORDER = {DOES_NOT: 0, NOT_DECIDED: 1, LIMITED: 2, MEETS: 3}
+
+_GROUPS = {"rfc9743": "RFC 9743", "tcpeval": "TCP evaluation suite"}
+
+
+def groups(criteria: Iterable[Criterion]) -> str:
+    """Return what some criteria are of, such as ``RFC 9743``."""
+    return " and ".join(dict.fromkeys(_GROUPS[one.group] for one in criteria))
 
 
 def quantity(row: Row, value: float) -> str:
@@ -58,6 +65,8 @@ def labels(cells: Sequence[Cell]) -> dict[str, str]:
 
 def why(judged: JudgedCriterion) -> str:
     """Return what decides a grade in a sentence: the worst cell, and how many are like it."""
+    if judged.lack is not None:
+        return judged.lack
     worst = worst_cell(judged)
     if worst is None:
         return "no cell was run"

@@ -10,7 +10,7 @@ from results.contract.base import Number, ResponseModel, Variant, Versioned
 from results.contract.experiments import LeftOut
 from results.contract.plans import EstimateOrigin
 
-Grade = Literal["meets", "meets with limits", "does not meet", "not decided"]
+Grade = Literal["meets", "meets with limits", "does not meet", "not decided", "not applicable"]
 Length = Literal["quick", "full"]
 
 
@@ -157,9 +157,17 @@ class PlannedCriterion(ResponseModel):
     estimated_from: EstimateOrigin
 
 
+class LackingCriterion(ResponseModel):
+    """A criterion of which nothing is run, as the kernel cannot have it."""
+
+    name: str
+    lack: str = Field(description="what the kernel lacks, and which kernels have it")
+
+
 class EvaluationPlan(Versioned):
     """What a report card would cost, as `evaluate --plan --json` prints it."""
 
     candidate: str
     length: Length
     criteria: list[PlannedCriterion]
+    not_applicable: list[LackingCriterion] = Field(default_factory=list)

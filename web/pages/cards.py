@@ -16,7 +16,7 @@ from web.views import cards
 
 pages = Blueprint("cards", __name__)
 
-GRADES = ("meets", "meets with limits", "does not meet", "not decided")
+GRADES = ("meets", "meets with limits", "does not meet", "not decided", "not applicable")
 
 
 @pages.get("/cards")

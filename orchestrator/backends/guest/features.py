@@ -7,9 +7,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from guest import source
+from guest.choice import KernelChoice
 from guest.patch_series import Series, series_of
 from kmods import catalogue
-from orchestrator.errors import UsageError
+from orchestrator.errors import MachineError, UsageError
 from orchestrator.network import Channel
 from orchestrator.planning.randomness import impairs_by_chance
 from orchestrator.planning.runspec import RunSpec
@@ -181,6 +183,31 @@ def lack_of_named(specs: Iterable[RunSpec]) -> str | None:
         if (problem := _problem(spec, named)) is not None:
             return problem
     return None
+
+
+def lack_of_kernel(specs: Iterable[RunSpec]) -> str | None:
+    """Return what the kernel of some runs lacks of what one of them wants; None if nothing.
+
+    It is a sentence without an end. Nothing is built: the series is that of the kernel's source.
+    Of a source that is not here nothing is known, which making the runs says.
+    """
+    known: dict[KernelChoice, str | None] = {}
+    for spec in specs:
+        if spec.kernel not in known:
+            known[spec.kernel] = _release_of(spec.kernel)
+        release = known[spec.kernel]
+        if release is not None and (lack := lack_of(spec, release)) is not None:
+            return f"Linux {release} {lack}"
+    return None
+
+
+def _release_of(choice: KernelChoice) -> str | None:
+    """Return the series of a kernel's source as text; None where it is not known."""
+    try:
+        series = source.locate(choice).series()
+    except MachineError:
+        series = None if choice.source is None else series_of(choice.source)
+    return None if series is None else _text(series)
 
 
 def _problem(spec: RunSpec, release: str) -> str | None:

@@ -32,6 +32,8 @@ def show_plan(prepared: PreparedEvaluation, planned: Sequence[CriterionCosts], j
     ]
     out = terminal.console()
     out.print(terminal.table(headings, rows, right=range(1, len(headings) - 1)))
+    for name, lack in prepared.lacks.items():
+        terminal.print_line(f"{name}: not applicable: {lack}", out)
     missing = sum(one.missing for one in planned)
     missing_s = sum(one.missing_wall_s for one in planned)
     disk_bytes = sum(one.disk_bytes for one in planned)

@@ -10,23 +10,31 @@ from collections.abc import Mapping, Sequence
 from xml.sax.saxutils import escape
 
 from orchestrator import plaintext
-from orchestrator.evaluation.verdicts import DOES_NOT, LIMITED, MEETS, NOT_DECIDED, Grade
-
-LABEL = "RFC 9743"
+from orchestrator.evaluation.verdicts import (
+    DOES_NOT,
+    LIMITED,
+    MEETS,
+    NOT_APPLICABLE,
+    NOT_DECIDED,
+    Grade,
+)
 
 _WORDS: Mapping[Grade, str] = {
     MEETS: "met",
     LIMITED: "with limits",
     DOES_NOT: "not met",
     NOT_DECIDED: "undecided",
+    NOT_APPLICABLE: "not applicable",
 }
 _COLOURS = {"blue": "#007ec6", "brightgreen": "#4c1", "red": "#e05d44"}
 _CHARACTER_PX, _PADDING_PX = 6.6, 10
 """Width of a character of Verdana at 11 px, on average, and the space around a text."""
 
 
-def endpoint(grades: Mapping[str, Grade], required: Sequence[str]) -> dict[str, object]:
+def endpoint(grades: Mapping[str, Grade], required: Sequence[str], label: str) -> dict[str, object]:
     """Return the badge in the form that shields.io takes from an address.
+
+    ``label`` is its left part: what the criteria are of.
 
     https://shields.io/badges/endpoint-badge. It is red if a required criterion is not met, green if
     all are, and blue where none is required: grades alone are neither good nor bad.
@@ -36,7 +44,7 @@ def endpoint(grades: Mapping[str, Grade], required: Sequence[str]) -> dict[str, 
     unmet = [name for name in required if grades[name] not in (MEETS, LIMITED)]
     colour = "blue" if not required else "red" if unmet else "brightgreen"
     message = ", ".join(parts) or "no criterion"
-    return {"schemaVersion": 1, "label": LABEL, "message": message, "color": colour}
+    return {"schemaVersion": 1, "label": label, "message": message, "color": colour}
 
 
 def svg(candidate: str, badge: Mapping[str, object]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator import plaintext
 from orchestrator.errors import UsageError
-from orchestrator.evaluation import loading
+from orchestrator.evaluation import loading, wording
 from orchestrator.evaluation.card import badge, junit, page
 from orchestrator.evaluation.card.names import BADGE, BADGE_SVG, HTML, JSON, JUNIT, PDF
 from orchestrator.evaluation.experiments import SCENARIOS
@@ -54,7 +54,9 @@ def texts(
         MachineError: the card shall be a PDF, too, and WeasyPrint's libraries are not installed.
     """
     name, grades = prepared.candidate.name, {one.name: one.grade for one in judged}
-    made = badge.endpoint(grades, prepared.request.required)
+    made = badge.endpoint(
+        grades, prepared.request.required, wording.groups(prepared.criteria.values())
+    )
     written = page.page(prepared, judged, card.changes, db)
     contents = {
         HTML: written,

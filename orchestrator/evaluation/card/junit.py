@@ -1,8 +1,8 @@
 """The card as a JUnit XML report: a suite for each criterion, and a case for each row.
 
 A case fails where a row of level "must" is not met. The failure of the cell that decides ends with
-what happened in one of its runs, where that is explained. A row that is not decided, and one of level
-"should" that is not met, are skipped with their reason.
+what happened in one of its runs, where that is explained. Rows that are not decided or not
+applicable, and those of level "should" that are not met, are skipped with their reason.
 """
 
 from __future__ import annotations
@@ -63,6 +63,8 @@ def _case(judged: JudgedCriterion, row: Row) -> ElementTree.Element:
         failure.text = plaintext.visible("\n".join(lines))
     elif failed or undecided or not cells:
         why = "should be met and is not" if failed else "not decided" if cells else "not run"
+        if judged.lack is not None:
+            why = plaintext.one_line(f"not applicable: {judged.lack}")
         ElementTree.SubElement(case, "skipped", {"message": why})
     text = "\n".join(_line(cell, labels) for cell in cells if cell.verdict in (MEETS, LIMITED))
     if text:

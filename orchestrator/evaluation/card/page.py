@@ -29,7 +29,7 @@ METHODS = (
     "decided: more seeds decide it.",
     'A criterion is not met if a cell of level "must" does not meet its row, and not decided if '
     "such a cell is not decided. It is met if all cells meet their rows, and else met with limits. "
-    "There is no overall score.",
+    "It is not applicable if the kernel lacks what its scenario wants. There is no overall score.",
 )
 
 
@@ -59,7 +59,8 @@ def _overview(prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], d
     return Section(
         title="Grades",
         label=f"{prepared.request.length} evaluation",
-        question="What does this congestion control do that RFC 9743 asks to show?",
+        question="What does this congestion control do that "
+        f"{wording.groups(one.criterion for one in judged)} asks to show?",
         facts=[
             LabelledValue("candidate", candidate.name),
             LabelledValue("references", ", ".join(one.name for one in prepared.references)),
@@ -126,7 +127,7 @@ def _section(prepared: PreparedEvaluation, judged: JudgedCriterion, db: Path) ->
         command="\n".join(
             [document.command(prepared, judged.name, db), "", *_cell_commands(prepared, judged, db)]
         ),
-        scenario=judged.experiments[0].text,
+        scenario=judged.experiments[0].text if judged.experiments else "Nothing was run.",
     )
 
 

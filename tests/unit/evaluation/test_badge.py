@@ -26,7 +26,7 @@ GRADES: dict[str, Grade] = {
 def test_the_colour_says_whether_what_is_required_is_met(
     required: tuple[str, ...], colour: str
 ) -> None:
-    assert badge.endpoint(GRADES, required) == {
+    assert badge.endpoint(GRADES, required, "RFC 9743") == {
         "schemaVersion": 1,
         "label": "RFC 9743",
         "message": "2 met, 1 with limits, 1 not met, 1 undecided",
@@ -35,7 +35,7 @@ def test_the_colour_says_whether_what_is_required_is_met(
 
 
 def test_the_picture_says_the_same_and_escapes_names() -> None:
-    made = badge.endpoint(GRADES, ())
+    made = badge.endpoint(GRADES, (), "RFC 9743")
     picture = badge.svg('<&"\u202ebad', made)
     root = ElementTree.fromstring(picture)
     texts = [each.text for each in root.iter() if each.tag.endswith("}text")]

@@ -24,6 +24,26 @@ def test_the_order_of_the_card_has_each_criterion() -> None:
     assert list(CRITERIA) == list(loading.ORDER)
 
 
+def test_a_card_has_one_group_unless_others_are_named() -> None:
+    tcpeval = [name for name, one in CRITERIA.items() if one.group == "tcpeval"]
+    assert len(tcpeval) == 12
+    plain = list(loading.select(CRITERIA, (), "--only"))
+    assert plain == [name for name in CRITERIA if name not in tcpeval]
+    assert list(loading.select(CRITERIA, ("tcpeval",), "--only")) == tcpeval
+    mixed = loading.select(CRITERIA, ("tcpeval-impact", "harm"), "--only")
+    assert list(mixed) == ["harm", "tcpeval-impact"]
+    assert list(loading.select(CRITERIA, ("tcpeval", "rfc9743"), "--only")) == list(CRITERIA)
+    with pytest.raises(UsageError, match="and the groups rfc9743 and tcpeval"):
+        loading.select(CRITERIA, ("tcpevil",), "--only")
+
+
+def test_the_suite_says_that_its_traffic_is_not_that_of_the_draft() -> None:
+    for one in CRITERIA.values():
+        kinds = {flow["traffic"]["kind"] for flow in one.scenario["flows"]}
+        if one.group == "tcpeval" and "transfers" in kinds:
+            assert any("traces, which are gone" in source.says for source in one.sources)
+
+
 @pytest.mark.parametrize("name", CRITERIA)
 def test_a_criterion_plans_its_quick_form_with_three_seeds(name: str, tmp_path: Path) -> None:
     cubic = controls.candidate("cubic")

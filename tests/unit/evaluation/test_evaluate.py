@@ -172,6 +172,40 @@ def test_a_kernel_is_that_of_all_scenarios_and_commands(fake: FakeRunner) -> Non
     assert "--kernel 6.12" in criterion["command"]
 
 
+@pytest.mark.slow
+def test_what_the_kernel_cannot_have_is_not_applicable_and_says_why(fake: FakeRunner) -> None:
+    old = ("cubic", "--only", "l4s,idle", "--against", "reno", "--db", "runs.db", "--kernel")
+    lack = "Linux 6.12 has no queue `dualpi2`: kernels from 6.17 on do"
+    planned = orchestrator("evaluate", *old, "6.12", "--plan", "--json")
+    document = json.loads(planned.stdout)
+    assert faults(EvaluationPlan, document) == []
+    assert [one["name"] for one in document["criteria"]] == ["idle"]
+    assert document["not_applicable"] == [{"name": "l4s", "lack": lack}]
+    made = orchestrator("evaluate", *old, "6.12", "--require", "l4s", "-o", "card")
+    assert made.exit_code == 1, made.output
+    assert "--require l4s: not applicable" in made.stderr
+    assert f"l4s: {lack}" in made.stdout
+    card = json.loads(Path("card/card.json").read_text())
+    assert faults(Card, card) == []
+    grades = {one["name"]: (one["grade"], one["why"]) for one in card["criteria"]}
+    assert grades["l4s"] == ("not applicable", lack)
+    assert grades["idle"][0] == "not decided"
+    assert lack in Path("card/card.html").read_text()
+    suites = {suite.get("name"): suite for suite in ElementTree.parse("card/card.xml").iter()}
+    reasons = {case.get("message") for case in suites["l4s"].iter("skipped")}
+    assert reasons == {f"not applicable: {lack}"}
+    newer = json.loads(orchestrator("evaluate", *old, "7.3", "--plan", "--json").stdout)
+    assert newer["not_applicable"] == []
+    assert [one["runs"] for one in newer["criteria"]] == [2 * 3, 2 * 2 * 3]
+
+
+def test_a_candidate_that_the_kernel_cannot_have_is_an_error(fake: FakeRunner) -> None:
+    words = ("--only", "idle", "--against", "reno", "--db", "runs.db", "-o", "card")
+    refused = orchestrator("evaluate", "prague", *words, "--kernel", "6.12")
+    assert refused.exit_code == 2, refused.output
+    assert "which the congestion control `prague` needs" in refused.stderr
+
+
 def test_a_file_that_a_criterion_names_is_beside_its_scenarios(fake: FakeRunner) -> None:
     only = ("--only", "wireless", "--against", "cubic", "--db", "runs.db")
     made = orchestrator("evaluate", "cubic", *only, "-o", "card")
