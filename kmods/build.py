@@ -25,6 +25,7 @@ from orchestrator.files.temporary import temporary_folder
 
 _SHOWN_LINES = 20
 _SOURCE, _HEADERS = "source", "headers"
+_WARNING = re.compile(r"\bwarning:", re.IGNORECASE)
 _PROGRESS = re.compile(r"make(\[\d+\])?:|  [A-Z]+ +(\[M\] +)?/")
 
 _KBUILD_FILE = (
@@ -116,14 +117,33 @@ def ensure_folder(kernel: GuestKernel, folder: Folder, compiler: Compile) -> Bui
         ModuleError: it does not compile, with the compiler's output, or is not a module.
         MachineError: a tool is missing, or the cache cannot be written.
     """
+    files = _files_of(folder)
+    name = f"module-{kernel.key}-{hash_of(files)[:32]}"
+    return _find(name) or _Build(kernel, files, folder.path, compiler, ModuleError).make(name)
+
+
+def warnings_of(kernel: GuestKernel, folder: Folder, compiler: Compile) -> list[str]:
+    """Build a user's folder for a kernel without keeping the modules; return what warns.
+
+    These are lines of the compiler, and of modpost, which looks at what was compiled.
+
+    Raises:
+        ModuleError: as ``ensure_folder``.
+        MachineError: a tool is missing.
+    """
+    build = _Build(kernel, _files_of(folder), folder.path, compiler, ModuleError)
+    return [line for line in build.messages() if _WARNING.search(line)]
+
+
+def _files_of(folder: Folder) -> dict[str, bytes]:
+    """Return the files of a build of a user's folder, by their paths below the workshop."""
     files = {f"{_SOURCE}/{name}": content for name, content in folder.files.items()}
     if folder.kbuild is not None:
         files[f"{_SOURCE}/Kbuild"] = folder.kbuild.encode()
     if folder.uses_ours:
         headers = catalogue.headers().items()
         files |= {f"{_HEADERS}/{name}": path.read_bytes() for name, path in headers}
-    name = f"module-{kernel.key}-{hash_of(files)[:32]}"
-    return _find(name) or _Build(kernel, files, folder.path, compiler, ModuleError).make(name)
+    return files
 
 
 def _find(name: str) -> BuiltModules | None:
@@ -150,10 +170,7 @@ class _Build:
 
     def make(self, name: str) -> BuiltModules:
         """Build in a temporary folder, and move the modules into the cache."""
-        if shutil.which("make") is None or shutil.which("gcc") is None:
-            raise MachineError(
-                "building modules needs make and gcc", "apt-get install build-essential"
-            )
+        _require_tools()
         root = cache.make_root()
         cached = root / "guest" / name
         with (
@@ -162,10 +179,6 @@ class _Build:
         ):
             # Outside the cache, which a sandbox's user may not be able to reach.
             workshop, result = away / "workshop", temporary / "result"
-            for path, content in self.files.items():
-                target = workshop / path
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(content)
             self._compile(workshop)
             result.mkdir()
             for number, built in enumerate(_built(workshop / _SOURCE)):
@@ -182,7 +195,17 @@ class _Build:
                     raise
         return BuiltModules(cached)
 
-    def _compile(self, workshop: Path) -> None:
+    def messages(self) -> list[str]:
+        """Build in a temporary folder, keep nothing, and return what the build says."""
+        _require_tools()
+        with temporary_folder("build") as away:
+            return self._compile(away / "workshop")
+
+    def _compile(self, workshop: Path) -> list[str]:
+        for path, content in self.files.items():
+            target = workshop / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(content)
         source, headers, tree = workshop / _SOURCE, workshop / _HEADERS, self.kernel.tree
         flags = f"KCFLAGS=-fmacro-prefix-map={source}/="  # bit-identical wherever it is built
         flags += f" -I{headers}" if headers.exists() else ""
@@ -197,14 +220,15 @@ class _Build:
             "modules",
         ]
         done = self.compiler(tree, workshop, command)
+        text = done.output.replace(f"{source}/", f"{self.origin}/")
+        output = text.replace(f"{headers}/", f"{FOLDER}/").splitlines()
+        messages = [line for line in output if not _PROGRESS.match(line)]
         if done.status:
-            text = done.output.replace(f"{source}/", f"{self.origin}/")
-            output = text.replace(f"{headers}/", f"{FOLDER}/").splitlines()
-            messages = [line for line in output if not _PROGRESS.match(line)] or output
-            lines = "\n  ".join(messages[:_SHOWN_LINES])
+            lines = "\n  ".join((messages or output)[:_SHOWN_LINES])
             raise self.fault(
                 f"`{self.origin}` does not compile:\n  {lines}", "correct the source and run again"
             )
+        return messages
 
     def _read(self, path: Path) -> bytes:
         """Return a module's content; a hostile build may have replaced the file by anything."""
@@ -216,6 +240,11 @@ class _Build:
                 f"{error.reason}",
                 "correct its Kbuild",
             ) from None
+
+
+def _require_tools() -> None:
+    if shutil.which("make") is None or shutil.which("gcc") is None:
+        raise MachineError("building modules needs make and gcc", "apt-get install build-essential")
 
 
 def _built(folder: Path) -> Iterator[Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from orchestrator.application import making_runs
 from orchestrator.application.events import Listener
 from orchestrator.errors import RunError
-from orchestrator.evaluation import reasons
+from orchestrator.evaluation import code, reasons
 from orchestrator.evaluation.card import changes, document, files
 from orchestrator.evaluation.judging import JudgedCriterion, PairKey, judge
 from orchestrator.evaluation.prepared import PreparedEvaluation
@@ -90,13 +90,13 @@ def _evaluated(
     prepared: PreparedEvaluation, settings: RunSettings, listener: Listener
 ) -> EvaluationResult:
     ids = _make_runs(prepared, settings, listener)
-    with Store.open_read_only(settings.db) as store:
-        judged = [
-            judge(name, criterion, prepared.candidate, prepared.experiments[name], ids[name], store)
-            if name not in prepared.lacks
-            else JudgedCriterion(name, criterion, (), (), (), lack=prepared.lacks[name])
-            for name, criterion in prepared.criteria.items()
-        ]
+    judged = _judged(prepared, ids, settings.db)
+    judged = [
+        replace(one, checks=code.builds(prepared.candidate, listener))
+        if one.criterion.of_code and one.lack is None
+        else one
+        for one in judged
+    ]
     if prepared.request.explain:
         judged = [reasons.explained(one, settings, listener) for one in judged]
     unmet = [
@@ -108,6 +108,24 @@ def _evaluated(
     return EvaluationResult(prepared, judged, settings.db, status)
 
 
+def _judged(
+    prepared: PreparedEvaluation, ids: Mapping[str, dict[PairKey, list[str]]], db: Path
+) -> list[JudgedCriterion]:
+    """Return the criteria in their order; those without runs have no cells."""
+    found = {
+        name: JudgedCriterion(name, criterion, (), (), (), lack=prepared.lacks.get(name))
+        for name, criterion in prepared.criteria.items()
+    }
+    if not any(ids.values()):
+        return list(found.values())
+    with Store.open_read_only(db) as store:
+        for name, criterion in prepared.criteria.items():
+            if ids[name]:
+                made = prepared.experiments[name]
+                found[name] = judge(name, criterion, prepared.candidate, made, ids[name], store)
+    return list(found.values())
+
+
 def _make_runs(
     prepared: PreparedEvaluation, settings: RunSettings, listener: Listener
 ) -> dict[str, dict[PairKey, list[str]]]:
@@ -117,7 +135,7 @@ def _make_runs(
     """
     every = [one for found in prepared.experiments.values() for one in found]
     if not every:
-        return {}
+        return {name: {} for name in prepared.experiments}
     every.sort(key=lambda one: -max(map(wall_s, one.plan.runs)))
     made = making_runs.make_runs(Plan.joined(one.plan for one in every), True, settings, listener)
     rest = iter(made)

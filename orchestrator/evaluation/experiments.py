@@ -64,10 +64,13 @@ def pairings(
 ) -> list[Pairing]:
     """Return what is run: the candidate first.
 
-    Without references beside it, each control runs alone: the candidate, the references, and those
-    that rows compare with. With them, the candidate runs beside each reference, and so does the
-    reference itself, which says how much it harms its own kind.
+    The code of a module is asked of the candidate alone. Without references beside it, each control
+    runs alone: the candidate, the references, and those that rows compare with. With them, the
+    candidate runs beside each reference, and so does the reference itself, which says how much it
+    harms its own kind.
     """
+    if criterion.of_code:
+        return [Pairing(candidate)]
     if not criterion.mixed:
         needed = [Control(name) for name in criterion.baselines]
         return [Pairing(control) for control in dict.fromkeys([candidate, *references, *needed])]

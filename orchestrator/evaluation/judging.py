@@ -26,6 +26,7 @@ from results.records.model import WHOLE, RunRow, Variant
 from results.wording.quantities import plural
 
 if TYPE_CHECKING:
+    from orchestrator.evaluation.code import CodeCheck
     from orchestrator.evaluation.controls import Control
     from orchestrator.evaluation.experiments import CardExperiment
     from results.experiment.model import Interval
@@ -81,7 +82,8 @@ class JudgedCriterion:
     """A criterion with its cells, row by row. ``rows`` are the runs in the order of the plan.
 
     ``explained`` is a sentence on a run of the cell that decides, where the criterion is not met.
-    ``lack`` says what the kernel lacks of what it wants; nothing was run then.
+    ``lack`` says why it is not applicable; nothing was run then. ``checks`` are builds of the
+    candidate's module.
     """
 
     name: str
@@ -91,13 +93,15 @@ class JudgedCriterion:
     rows: Sequence[RunRow]
     explained: str | None = None
     lack: str | None = None
+    checks: Sequence[CodeCheck] = ()
 
     @property
     def grade(self) -> Grade:
         """The grade; see :func:`orchestrator.evaluation.verdicts.grade`."""
         if self.lack is not None:
             return NOT_APPLICABLE
-        return grade((cell.row.level, cell.verdict) for cell in self.cells)
+        cells = [(cell.row.level, cell.verdict) for cell in self.cells]
+        return grade([*cells, *(("should", check.verdict) for check in self.checks)])
 
     def of_row(self, row: Row) -> list[Cell]:
         """Return the cells of a row."""

@@ -18,7 +18,7 @@ ORDER = (
     "rtt-fairness", "short-beside-long", "long-beside-short", "harm", "real-time",
     "random-loss", "reordering", "varying-delay", "transients", "wireless", "satellite",
     "data-centre", "incast", "aqm", "ecn", "ecn-beside", "l4s", "several-bottlenecks", "idle",
-    "ack-congestion", "survival",
+    "ack-congestion", "survival", "code",
     "tcpeval-access", "tcpeval-data-centre", "tcpeval-trans-oceanic", "tcpeval-satellite",
     "tcpeval-wireless", "tcpeval-dial-up", "tcpeval-tradeoff", "tcpeval-ramp-up",
     "tcpeval-transients", "tcpeval-impact", "tcpeval-fairness", "tcpeval-bottlenecks",

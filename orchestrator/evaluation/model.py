@@ -143,6 +143,11 @@ class Criterion(Strict):
     group: Group = Field(
         default="rfc9743", description="criteria that are run together; `--only` takes its name"
     )
+    of_code: bool = Field(
+        default=False,
+        description="asks the code of a user's module: in full evaluations of folders alone, with "
+        "drawn parameters and builds on each kernel that is here",
+    )
     title: str
     asks: str = Field(description="what is asked, as a sentence")
     sources: list[Source] = Field(min_length=1)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.backends.guest.features import lack_of_kernel
 from orchestrator.errors import UsageError
-from orchestrator.evaluation import controls, experiments, loading
+from orchestrator.evaluation import code, controls, experiments, loading
 from orchestrator.evaluation.card.names import JSON as CARD
 from orchestrator.units import listed, shown
 from results.contract import evaluations as contract
@@ -110,9 +110,13 @@ def prepare(request: EvaluationRequest) -> PreparedEvaluation:
     candidate = controls.candidate(request.candidate)
     references = controls.references(request.against, candidate)
     every = loading.load_all()
-    chosen = loading.select(every, request.only, "--only")
+    chosen = _of_length(loading.select(every, request.only, "--only"), request.length)
+    for option, names in (("--only", request.only), ("--require", request.required)):
+        _require_full(every, names, option, request.length)
     if request.required:
-        required = tuple(loading.select(every, request.required, "--require"))
+        required = tuple(
+            _of_length(loading.select(every, request.required, "--require"), request.length)
+        )
         request = replace(request, required=required)
     absent = [name for name in request.required if name not in chosen]
     if absent:
@@ -120,10 +124,17 @@ def prepare(request: EvaluationRequest) -> PreparedEvaluation:
     lacks = {
         name: lack
         for name, criterion in chosen.items()
-        if (lack := _lack(name, criterion, request)) is not None
+        if (lack := _lack(name, criterion, request, candidate)) is not None
+    }
+    chosen |= {
+        name: code.with_draws(criterion, candidate)
+        for name, criterion in chosen.items()
+        if criterion.of_code and name not in lacks
     }
     found = {
-        name: experiments.prepare(
+        name: []
+        if name in lacks or code.is_without_runs(criterion)
+        else experiments.prepare(
             name,
             criterion,
             experiments.pairings(criterion, candidate, references),
@@ -132,20 +143,36 @@ def prepare(request: EvaluationRequest) -> PreparedEvaluation:
             request.kernel,
         )
         for name, criterion in chosen.items()
-        if name not in lacks
     }
-    found |= {name: [] for name in lacks}
     return PreparedEvaluation(
         request, candidate, references, chosen, found, _baseline(request), lacks
     )
 
 
-def _lack(name: str, criterion: Criterion, request: EvaluationRequest) -> str | None:
-    """Return what the kernel lacks of what a criterion's scenario wants; None if nothing.
+def _of_length(criteria: Mapping[str, Criterion], length: Length) -> dict[str, Criterion]:
+    """Return the criteria that a length has."""
+    return {name: one for name, one in criteria.items() if length == "full" or not one.of_code}
 
-    The scenario is that with a control which each kernel has. What a candidate or a reference
-    itself wants of a kernel is an error of the call, and no property of the criterion.
+
+def _require_full(
+    every: Mapping[str, Criterion], names: Sequence[str], option: str, length: Length
+) -> None:
+    for name in names:
+        if length != "full" and name in every and every[name].of_code:
+            raise UsageError(f"{option} {name}: is part of full evaluations alone; add --full")
+
+
+def _lack(
+    name: str, criterion: Criterion, request: EvaluationRequest, candidate: Control
+) -> str | None:
+    """Return why a criterion is not applicable: what the kernel lacks of what its scenario wants.
+
+    None if it is applicable. The scenario is that with a control which each kernel has. What a
+    candidate or a reference itself wants of a kernel is an error of the call, and no property of
+    the criterion.
     """
+    if criterion.of_code and candidate.folder is None:
+        return f"{candidate.name} is no folder of a module, whose code could be compiled"
     anyone = [experiments.Pairing(NEUTRAL, NEUTRAL if criterion.mixed else None)]
     (planned,) = experiments.prepare(
         name, criterion, anyone, request.length, request.folder, request.kernel

@@ -68,6 +68,8 @@ def why(judged: JudgedCriterion) -> str:
     if judged.lack is not None:
         return judged.lack
     worst = worst_cell(judged)
+    if judged.checks and (worst is None or worst.verdict == MEETS):
+        return _builds(judged)
     if worst is None:
         return "no cell was run"
     names = labels(judged.cells)
@@ -91,6 +93,21 @@ def why(judged: JudgedCriterion) -> str:
     return (
         f"{count}{row.id}{f' at {where}' if where else ''}: {row.metric}{of} is {value}"
         f"{baseline}, and {asked}{reason}"
+    )
+
+
+def _builds(judged: JudgedCriterion) -> str:
+    """Return what decides where all cells meet their rows: the first build that does not."""
+    runs = "all runs survive" if judged.cells else "it has no parameters"
+    worst = min(judged.checks, key=lambda check: _ORDER[check.verdict])
+    if worst.verdict == MEETS:
+        number = quantities.plural(len(judged.checks), "kernel")
+        return f"{runs}, and it compiles without warnings on {number}"
+    alike = sum(check.verdict == worst.verdict for check in judged.checks)
+    what = "does not compile" if worst.verdict == DOES_NOT else "compiles with warnings"
+    return (
+        f"{runs}; on {alike} of {quantities.plural(len(judged.checks), 'kernel')} it {what}, such "
+        f"as {worst.kernel}: {' '.join(worst.messages[:2])}"
     )
 
 

@@ -66,6 +66,14 @@ class CardRow(ResponseModel):
     cells: list[CardCell]
 
 
+class CardBuild(ResponseModel):
+    """The build of the candidate's module on a kernel."""
+
+    kernel: str = Field(description="its release")
+    verdict: Grade
+    messages: list[str] = Field(description="warnings, or why it does not compile")
+
+
 class CardCriterion(ResponseModel):
     """A criterion with its grade."""
 
@@ -81,6 +89,9 @@ class CardCriterion(ResponseModel):
     sources: list[CriterionSource]
     left_out: str | None = Field(description="what this length does not run")
     rows: list[CardRow]
+    builds: list[CardBuild] = Field(
+        default_factory=list, description="of the candidate's module, where its code is asked"
+    )
     scenarios: list[str] = Field(description="files below the card's folder")
     command: str = Field(description="makes this part of the card again")
 

@@ -94,6 +94,32 @@ def test_a_module_that_never_backs_off_fails(
 
 
 @pytest.mark.long
+def test_a_module_that_divides_by_its_parameter_does_not_survive_its_draws(
+    kernel: GuestKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each guest ends with the value 0, and none with another one."""
+    criterion = loading.load_all()["code"]
+    scenario = {**criterion.scenario, "repetitions": 2, "duration": "4s"}
+    short = criterion.model_copy(update={"scenario": scenario})
+    monkeypatch.setattr(loading, "load_all", lambda: {"code": short})
+    monkeypatch.setattr("guest.build.built", lambda: [kernel])
+    module = planted.write(tmp_path, "zero")
+    store = ("--db", str(tmp_path / "runs.db"))
+    words = (str(module), "--full", "--against", "reno", *store, "-o", str(tmp_path / "card"))
+    made = orchestrator("evaluate", *words, "--quiet")
+    assert made.exit_code == 1, made.output
+    (found,) = json.loads((tmp_path / "card/card.json").read_text())["criteria"]
+    verdicts = [cell["verdict"] for cell in found["rows"][0]["cells"]]
+    assert verdicts[0] == "does not meet"
+    assert len(verdicts) > 1
+    assert "does not meet" not in verdicts[1:]
+    assert "signal 8" in found["explained"]
+    (built,) = found["builds"]
+    assert built["verdict"] == "meets with limits"
+    assert any("unused variable" in line for line in built["messages"])
+
+
+@pytest.mark.long
 def test_bbr_loses_much_in_a_shallow_buffer_and_cubic_does_not(
     kernel: GuestKernel, tmp_path: Path
 ) -> None:

@@ -39,7 +39,8 @@ static void mycc_cwnd_event(struct sock *sk, enum tcp_ca_event event)
 def write(folder: Path, fault: str) -> Path:
     """Write the module of a fault into ``folder/fault`` and return that folder.
 
-    Faults are ``stubborn``, ``fourth``, ``burst`` and ``divides``; the module has that name.
+    Faults are ``stubborn``, ``fourth``, ``burst``, ``divides`` and ``zero``, which divides by its
+    parameter; the module has that name.
     """
     source = EXAMPLE.read_text()
     if fault in ("stubborn", "fourth"):
@@ -54,6 +55,9 @@ def write(folder: Path, fault: str) -> Path:
             "tcp_snd_cwnd(tp), acked",
             "tcp_snd_cwnd(tp), acked / (tcp_snd_cwnd(tp) - 2) + acked",
         )
+    elif fault == "zero":
+        source = source.replace("acked * READ_ONCE(increase)", "acked / READ_ONCE(increase)")
+        source = source.replace("\tstruct tcp_sock *tp", "\tint unused;\n\tstruct tcp_sock *tp", 1)
     else:
         raise ValueError(f"there is no fault {fault}")
     # The example's own increase is not Reno's, which no fault shall hide behind.

@@ -34,6 +34,9 @@ def show_plan(prepared: PreparedEvaluation, planned: Sequence[CriterionCosts], j
     out.print(terminal.table(headings, rows, right=range(1, len(headings) - 1)))
     for name, lack in prepared.lacks.items():
         terminal.print_line(f"{name}: not applicable: {lack}", out)
+    for name, found in prepared.experiments.items():
+        if not found and name not in prepared.lacks:
+            terminal.print_line(f"{name}: builds on each kernel that is here, and no runs", out)
     missing = sum(one.missing for one in planned)
     missing_s = sum(one.missing_wall_s for one in planned)
     disk_bytes = sum(one.disk_bytes for one in planned)

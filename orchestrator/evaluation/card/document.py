@@ -73,6 +73,12 @@ def _criterion(
         ],
         left_out=criterion.quick_leaves_out.strip() if quick else None,
         rows=[_row(prepared, judged, row, db) for row in criterion.rows],
+        builds=[
+            contract.CardBuild.model_construct(
+                kernel=one.kernel, verdict=one.verdict, messages=one.messages
+            )
+            for one in judged.checks
+        ],
         scenarios=[
             str(one.path.relative_to(prepared.request.folder)) for one in judged.experiments
         ],

@@ -16,6 +16,7 @@ from orchestrator.evaluation import wording
 from orchestrator.evaluation.verdicts import DOES_NOT, LIMITED, MEETS, NOT_DECIDED
 
 if TYPE_CHECKING:
+    from orchestrator.evaluation.code import CodeCheck
     from orchestrator.evaluation.judging import Cell, JudgedCriterion
     from orchestrator.evaluation.model import Row
 
@@ -32,6 +33,7 @@ def xml(candidate: str, judged: Sequence[JudgedCriterion]) -> str:
 
 def _suite(judged: JudgedCriterion) -> ElementTree.Element:
     cases = [_case(judged, row) for row in judged.criterion.rows]
+    cases += [_build_case(judged, check) for check in judged.checks]
     wall_s = sum(row.wall_s or 0.0 for row in judged.rows)
     suite = ElementTree.Element(
         "testsuite",
@@ -69,6 +71,15 @@ def _case(judged: JudgedCriterion, row: Row) -> ElementTree.Element:
     text = "\n".join(_line(cell, labels) for cell in cells if cell.verdict in (MEETS, LIMITED))
     if text:
         ElementTree.SubElement(case, "system-out").text = plaintext.visible(text)
+    return case
+
+
+def _build_case(judged: JudgedCriterion, check: CodeCheck) -> ElementTree.Element:
+    name = plaintext.one_line(f"builds-on-{check.kernel}")
+    case = ElementTree.Element("testcase", {"classname": judged.name, "name": name, "time": "0"})
+    if check.verdict != MEETS:
+        message = plaintext.one_line(" ".join(check.messages))
+        ElementTree.SubElement(case, "skipped", {"message": message})
     return case
 
 

@@ -119,7 +119,10 @@ def _section(prepared: PreparedEvaluation, judged: JudgedCriterion, db: Path) ->
         ],
         network=(),
         setup=[_bounds(criterion.rows)],
-        results=[table for row in criterion.rows for table in _tables(judged, row)],
+        results=[
+            *(table for row in criterion.rows for table in _tables(judged, row)),
+            *([_builds(judged)] if judged.checks else []),
+        ],
         notes=[left_out] if prepared.request.length == "quick" else (),
         methods=[f"{row.id}: {row.reason.strip()}" for row in criterion.rows],
         trust=[_trust(judged.rows)],
@@ -177,6 +180,14 @@ def _tables(judged: JudgedCriterion, row: Row) -> Iterator[Table]:
         ["cell", "verdict", *controls, "runs of the candidate"],
         [_line(cell, controls, labels) for cell in cells],
         keys=2,
+    )
+
+
+def _builds(judged: JudgedCriterion) -> Table:
+    return Table(
+        "Builds of the module on each kernel that is here; each is a should.",
+        ["kernel", "verdict", "compiler"],
+        [[one.kernel, one.verdict, "; ".join(one.messages)] for one in judged.checks],
     )
 
 

@@ -31,6 +31,12 @@ if grep -q BROKEN *.c; then
   echo "$PWD/tcp_mycc.c:7:3: error: no"
   exit 2
 fi
+if grep -q UNUSED *.c; then
+  echo "  CC [M]  tcp_mycc.o"
+  echo "$PWD/tcp_mycc.c:7:3: warning: unused variable 'x' [-Wunused-variable]"
+  echo "    7 | int x;"
+  echo "WARNING: modpost: missing MODULE_DESCRIPTION() in tcp_mycc.o"
+fi
 for source in *.c; do
   case $source in
     link_qdisc.c) name=sch_link ;;
@@ -75,6 +81,25 @@ def kernel(tmp_path: Path) -> GuestKernel:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     return Path(shutil.copytree(EXAMPLE / "mycc", tmp_path / "mycc"))
+
+
+def test_what_warns_is_told_and_nothing_is_kept(
+    calls: Path, kernel: GuestKernel, folder: Path
+) -> None:
+    source = folder / "tcp_mycc.c"
+    plain = catalogue.read(folder)
+    assert build.warnings_of(kernel, plain, build.compile_plainly) == []
+    source.write_text(source.read_text() + "/* UNUSED */\n")
+    warned = build.warnings_of(kernel, catalogue.read(folder), build.compile_plainly)
+    assert warned == [
+        f"{folder}/tcp_mycc.c:7:3: warning: unused variable 'x' [-Wunused-variable]",
+        "WARNING: modpost: missing MODULE_DESCRIPTION() in tcp_mycc.o",
+    ]
+    source.write_text(source.read_text() + "/* BROKEN */\n")
+    with pytest.raises(ModuleError, match="does not compile"):
+        build.warnings_of(kernel, catalogue.read(folder), build.compile_plainly)
+    assert len(calls.read_text().splitlines()) == 3
+    assert not list(folder.parent.glob("cache/guest/module-*"))
 
 
 def test_a_folder_is_built_elsewhere_and_once(
