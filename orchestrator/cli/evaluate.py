@@ -10,22 +10,34 @@ from orchestrator import backends
 from orchestrator.application.executor import choose
 from orchestrator.application.making_runs import RunSettings
 from orchestrator.cli.options import completion, execution, shared
-from orchestrator.cli.render import card_text, terminal
+from orchestrator.cli.render import terminal
+from orchestrator.cli.render.evaluations import card_text, matrix_text
 from orchestrator.cli.render.run_events import RunEvents, naming_the_command
 from orchestrator.errors import UsageError
 from orchestrator.evaluation import costs
 from orchestrator.evaluation.evaluate import evaluate
+from orchestrator.evaluation.matrix import costs as matrix_costs
+from orchestrator.evaluation.matrix import files
+from orchestrator.evaluation.matrix.harm import make
+from orchestrator.evaluation.matrix.prepared import MatrixRequest, PreparedMatrix
+from orchestrator.evaluation.matrix.prepared import prepare as prepare_matrix
 from orchestrator.evaluation.prepared import AGAINST, EvaluationRequest, prepare, require_length
 
 
 @click.command()
-@click.argument("candidate", metavar="NAME|FOLDER", shell_complete=completion.controls)
+@click.argument(
+    "candidate", metavar="NAME|FOLDER", required=False, shell_complete=completion.controls
+)
+@click.option(
+    "--matrix",
+    metavar="NAMES",
+    help="Instead of a card: what each of these does to each other one, by the criterion harm. "
+    "Names or folders with commas between them.",
+)
 @click.option(
     "--against",
     metavar="NAMES",
-    default=",".join(AGAINST),
-    show_default=True,
-    help="The references, with commas between them.",
+    help=f"The references, with commas between them.  [default: {','.join(AGAINST)}]",
 )
 @shared.one_of(
     "length",
@@ -83,8 +95,9 @@ from orchestrator.evaluation.prepared import AGAINST, EvaluationRequest, prepare
 )
 @click.option("--quiet", is_flag=True, help="Show no progress.")
 def command(
-    candidate: str,
-    against: str,
+    candidate: str | None,
+    matrix: str | None,
+    against: str | None,
     length: str | None,
     only: str | None,
     required: tuple[str, ...],
@@ -116,13 +129,40 @@ def command(
     orchestrator evaluate ./mycc --require harm --require collapse -o card
     orchestrator evaluate ./mycc --baseline ./mycc-before -o card
     orchestrator evaluate ./mycc --kernel 6.1 --baseline card/card.json -o card-6.1
+    orchestrator evaluate --matrix cubic,reno,bbr --plan
     """
     if folder is None and not only_plan:
         raise UsageError("-o DIR: is missing; it names the folder that the card is written to")
+
+    def settings() -> RunSettings:
+        return RunSettings(
+            db, backends.DEFAULT, choose(executor, backends.DEFAULT, jobs, tls_files)
+        )
+
+    if matrix is not None:
+        given = {
+            "NAME|FOLDER": candidate, "--against": against, "--only": only, "--require": required,
+            "--baseline": baseline, "--no-explain": no_explain, "--pdf": pdf,
+        }  # fmt: skip
+        for name, value in given.items():
+            if value:
+                raise UsageError(f"--matrix and {name}: give one of them")
+        wanted = MatrixRequest(
+            _names(matrix),
+            folder or Path("matrix"),
+            require_length(length or "quick"),
+            shared.kernel_text(kernel),
+        )
+        prepared_matrix = prepare_matrix(wanted)
+        if only_plan:
+            return _plan_matrix(prepared_matrix, db, jobs or 1, as_json)
+        return _make_matrix(prepared_matrix, settings(), as_json, quiet)
+    if candidate is None:
+        raise UsageError("NAME|FOLDER: is missing; or give --matrix NAMES")
     request = EvaluationRequest(
         candidate,
         folder or Path("card"),
-        _names(against),
+        AGAINST if against is None else _names(against),
         require_length(length or "quick"),
         () if only is None else _names(only),
         required,
@@ -139,18 +179,43 @@ def command(
         else:
             card_text.show_plan(prepared, planned, jobs or 1)
         return 0
-    where = choose(executor, backends.DEFAULT, jobs, tls_files)
-    settings = RunSettings(db, backends.DEFAULT, where)
     with RunEvents(quiet) as listener, naming_the_command(quiet):
-        result = evaluate(prepared, settings, listener)
-    files = result.write()
+        result = evaluate(prepared, settings(), listener)
+    written = result.write()
     if as_json:
         terminal.print_json(result.document)
     else:
         card_text.show(result)
-    for file in files:
+    for file in written:
         terminal.line(str(file), err=True)
     return result.status
+
+
+def _plan_matrix(prepared: PreparedMatrix, db: Path, jobs: int, as_json: bool) -> int:
+    """Print what a matrix of harm would cost."""
+    planned = matrix_costs.of_matrix(prepared, db)
+    if as_json:
+        terminal.print_json(matrix_costs.document(prepared, planned))
+    else:
+        matrix_text.show_plan(prepared, planned, jobs)
+    return 0
+
+
+def _make_matrix(
+    prepared: PreparedMatrix, settings: RunSettings, as_json: bool, quiet: bool
+) -> int:
+    """Make a matrix of harm, write it and print it."""
+    files.require_folder(prepared.request.folder)
+    with RunEvents(quiet) as listener, naming_the_command(quiet):
+        found = make(prepared, settings, listener)
+    written = files.write(found, settings.db)
+    if as_json:
+        terminal.print_json(files.document(found, settings.db))
+    else:
+        matrix_text.show(found)
+    for file in written:
+        terminal.line(str(file), err=True)
+    return found.status
 
 
 def _names(text: str) -> tuple[str, ...]:

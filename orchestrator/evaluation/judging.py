@@ -135,7 +135,7 @@ def _decided_by_failures(cell: Cell) -> Cell:
 
 
 @dataclass(frozen=True)
-class _Group:
+class Group:
     """The values of one control in one variant."""
 
     values: Values
@@ -143,13 +143,16 @@ class _Group:
 
     @property
     def identical(self) -> bool:
+        """Whether other repetitions were equal to the bit, and left out."""
         return self.variant.left_out.identical > 0
 
     @property
     def missing(self) -> int:
+        """Repetitions that count and have no value."""
         return len(self.variant.runs) - len(self.values)
 
     def measured(self, control: str) -> MeasuredControl:
+        """Return the mean of a control with its interval and its runs."""
         found = mean(list(self.values.values()), self.identical)
         runs = [run.id for run in self.variant.runs]
         return MeasuredControl(control, found, len(self.values), runs, self.variant.left_out)
@@ -160,7 +163,7 @@ def _cells(
 ) -> Iterator[Cell]:
     """Yield the cells of a row, reference by reference and variant by variant."""
     asked = {pair: made for pair, made in rows.items() if row.is_of(pair[1])}
-    groups = {pair: _groups(row, made, store) for pair, made in asked.items()}
+    groups = {pair: groups_of(row, made, store) for pair, made in asked.items()}
     for pair, own in groups.items():
         if pair[0] != candidate:
             continue
@@ -176,7 +179,7 @@ def _cells(
             yield _cell(row, beside, everyone, base)
 
 
-def _groups(row: Row, made: Sequence[RunRow], store: Store) -> dict[str, _Group]:
+def groups_of(row: Row, made: Sequence[RunRow], store: Store) -> dict[str, Group]:
     """Return the values of a row's metric by the key of the variant."""
     selection = ValueSelection(
         (row.metric,), row.window or WHOLE, conditions(row.where), missing=True
@@ -184,14 +187,14 @@ def _groups(row: Row, made: Sequence[RunRow], store: Store) -> dict[str, _Group]
     variants, _axes = observe(store, of_rows(made[0].experiment, made), selection)
     series = Subject(flow=row.flow), row.metric
     return {
-        key(dict(one.variant)): _Group(
+        key(dict(one.variant)): Group(
             {each.repetition: each.value for each in one.values.get(series, ())}, one
         )
         for one in variants
     }
 
 
-def _cell(row: Row, beside: str | None, groups: Mapping[str, _Group], base: str | None) -> Cell:
+def _cell(row: Row, beside: str | None, groups: Mapping[str, Group], base: str | None) -> Cell:
     """Return a cell; ``groups`` has the candidate's values first.
 
     Of two controls the repetitions count that both have: one whose run was unfaithful is left out.

@@ -156,6 +156,65 @@ class Card(Versioned):
     )
 
 
+class MatrixCell(ResponseModel):
+    """What an incumbent has beside a newcomer, in the metric's unit."""
+
+    variant: Variant
+    newcomer: str
+    incumbent: str
+    mean: Number
+    low: Number = Field(description="lower end of the 95% confidence interval")
+    high: Number = Field(description="upper end of the 95% confidence interval")
+    n: int = Field(description="runs that have a value")
+    runs: list[str]
+    change: Number = Field(
+        description="mean difference from the incumbent beside itself, in the runs of the same "
+        "seeds, as a share of what it has there; null where both are the same control"
+    )
+    change_low: Number
+    change_high: Number
+    verdict: Grade | None = Field(description="by the bounds of the criterion `harm`")
+
+
+class MatrixMetric(ResponseModel):
+    """The cells of a metric."""
+
+    metric: str
+    unit: str
+    harm_is: Literal["less", "more"] = Field(description="the direction of a change that harms")
+    cells: list[MatrixCell]
+
+
+class HarmMatrix(Versioned):
+    """What each control does to each other one, as `evaluate --matrix --json` prints it."""
+
+    version: str = Field(description="of this program")
+    controls: list[str]
+    length: Length
+    kernels: list[str] = Field(description="releases of the kernels of the runs")
+    digest: str = Field(description="SHA-256 over the digests of all runs, in their order")
+    runs: int
+    failed: int
+    unfaithful: int
+    metrics: list[MatrixMetric]
+    scenarios: list[str] = Field(description="files below the matrix's folder")
+    command: str = Field(description="makes the matrix again")
+
+
+class PlannedMatrix(Versioned):
+    """What a matrix would cost, as `evaluate --matrix --plan --json` prints it."""
+
+    controls: list[str]
+    length: Length
+    pairs: int = Field(description="each control with each, itself too")
+    runs: int
+    missing: int = Field(description="runs that are not stored")
+    hours: float = Field(description="estimated wall time of all runs, one at a time")
+    hours_missing: float
+    disk_bytes: int = Field(description="estimated size of the missing runs in the store")
+    estimated_from: EstimateOrigin
+
+
 class PlannedCriterion(ResponseModel):
     """The runs of a criterion, and what they would cost."""
 

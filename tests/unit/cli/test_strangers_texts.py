@@ -74,7 +74,9 @@ TRIED: dict[str, list[list[str]]] = {
     "evaluate": [["cubic", "--plan", "--only", "idle"], ["cu" + TEXT, "--plan"],
                  ["./no" + TEXT, "--plan"],
                  ["cubic", "--plan", "--only", "x" + TEXT],
-                 ["cubic", "--plan", "--against", "y" + TEXT], ["cubic", "-o", "no" + TEXT + "/c"]],
+                 ["cubic", "--plan", "--against", "y" + TEXT], ["cubic", "-o", "no" + TEXT + "/c"],
+                 ["--matrix", "cubic,z" + TEXT, "--plan"],
+                 ["--matrix", "cubic,reno", "-o", "no" + TEXT + "/m"]],
     "evidence": [["RUN", "-o", "evidence"], ["nothing" + TEXT, "-o", "evidence"]],
     "export": [
         *([NAME, "-o", f"experiment.{form}"] for form in ("csv", "parquet")),

@@ -1,0 +1,1 @@
+"""Prints report cards and matrices of harm."""
