@@ -31,9 +31,9 @@ from typing import Any, Literal, Self
 import numpy as np
 import pandas as pd
 
+from orchestrator.analysis.evaluations import evaluate, harm_matrix
 from orchestrator.analysis.use_cases import (
     diff,
-    evaluate,
     explain,
     export,
     judge,
@@ -68,8 +68,8 @@ from results.tables.summary_csv import COVERAGE, percent
 from results.traces.columns import columns as trace_columns
 
 __all__ = [
-    "Results", "StoreError", "UsageError", "diff", "evaluate", "explain", "export", "judge",
-    "merge", "open", "plan", "plot", "report", "reproduce", "run", "verify", "zoom",
+    "Results", "StoreError", "UsageError", "diff", "evaluate", "explain", "export", "harm_matrix",
+    "judge", "merge", "open", "plan", "plot", "report", "reproduce", "run", "verify", "zoom",
 ]  # fmt: skip
 
 End = Literal["sender", "receiver"]

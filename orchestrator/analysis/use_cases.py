@@ -27,10 +27,6 @@ from orchestrator.application.stored import judge as judging
 from orchestrator.application.stored import merge as merging
 from orchestrator.application.stored import plot as plotting
 from orchestrator.errors import UsageError
-from orchestrator.evaluation import evaluate as evaluating
-from orchestrator.evaluation.evaluate import EvaluationResult
-from orchestrator.evaluation.prepared import AGAINST, EvaluationRequest, require_length
-from orchestrator.evaluation.prepared import prepare as prepare_evaluation
 from orchestrator.protocol.reports.trace_records import CLOSEST
 from orchestrator.recording.trace import Capture
 from orchestrator.reproduction import reproduce as reproducing
@@ -89,7 +85,7 @@ def run(
     """
     changed = repeating.with_repetitions(overrides, repetitions)
     request = running.ScenarioRequest(tuple(map(Path, files)), changed, reduced, resume)
-    settings = _settings(db, backend, executor, jobs)
+    settings = run_settings(db, backend, executor, jobs)
     return running.run_scenarios(request, settings, listener or ProgressBar())
 
 
@@ -115,7 +111,7 @@ def verify(
             compared.append(event)
         show(event)
 
-    ended = running.verify(what, _settings(db, backend, executor, jobs), listen)
+    ended = running.verify(what, run_settings(db, backend, executor, jobs), listen)
     return VerifiedRuns(tuple(ended.ids), tuple(compared))
 
 
@@ -141,7 +137,7 @@ def zoom(
     zooming.require_kinds(kinds)
     window = _window(start, end)
     capture = Capture(*window, frozenset(kinds), flows=tuple(flows), links=tuple(links))
-    settings = _settings(db, backends.DEFAULT, LOCAL, 1)
+    settings = run_settings(db, backends.DEFAULT, LOCAL, 1)
     request = zooming.ZoomRequest(run, capture)
     return zooming.zoom(request, settings, listener or ProgressBar())
 
@@ -177,7 +173,7 @@ def explain(
     window = None if start is None or end is None else _window(start, end)
     at_ns = None if at is None else _time_ns(at)
     request = explaining.ExplainRequest(run, tuple(flows), window, at_ns, against, tuple(traces))
-    settings = _settings(db, backends.DEFAULT, LOCAL, 1)
+    settings = run_settings(db, backends.DEFAULT, LOCAL, 1)
     return Explained(explaining.explain(request, settings, listener or ProgressBar()))
 
 
@@ -197,7 +193,7 @@ def diff(
         UsageError: there is no such run, one cannot be made again to the bit, or their flows or
             links do not correspond.
     """
-    settings = _settings(db, backends.DEFAULT, LOCAL, 1)
+    settings = run_settings(db, backends.DEFAULT, LOCAL, 1)
     return parting.diff((one, other), settings, listener or ProgressBar())
 
 
@@ -222,46 +218,8 @@ def reproduce(
     folder = claim_folders.folder() if claims is None else Path(claims)
     request = ReproductionRequest(targets, length, most, causes, folder)
     prepared = reproducing.prepare(request)
-    settings = _settings(db, backends.DEFAULT, executor, jobs)
+    settings = run_settings(db, backends.DEFAULT, executor, jobs)
     return reproducing.reproduce(prepared, settings, listener or ProgressBar())
-
-
-def evaluate(
-    candidate: str | Path,
-    output: str | Path,
-    *,
-    against: Sequence[str] = AGAINST,
-    length: str = "quick",
-    only: Sequence[str] = (),
-    required: Sequence[str] = (),
-    kernel: str | None = None,
-    baseline: str | Path | None = None,
-    pdf: bool = False,
-    db: str | Path = DEFAULT_DB,
-    jobs: int = 1,
-    executor: str = LOCAL,
-    listener: Listener | None = None,
-) -> EvaluationResult:
-    """Make the report card of a congestion control, or of a folder's module; write it to a folder.
-
-    Raises:
-        UsageError: there is no such control, module or criterion, or the card cannot be written.
-    """
-    request = EvaluationRequest(
-        str(candidate),
-        Path(output),
-        against,
-        require_length(length),
-        only,
-        required,
-        kernel,
-        None if baseline is None else str(baseline),
-        pdf,
-    )
-    settings = _settings(db, backends.DEFAULT, executor, jobs)
-    found = evaluating.evaluate(prepare_evaluation(request), settings, listener or ProgressBar())
-    found.write()
-    return found
 
 
 def plan(
@@ -373,7 +331,8 @@ def merge(
     return merging.merge(tuple(map(Path, stores)), Path(db), listener or ProgressBar())
 
 
-def _settings(db: str | Path, backend: str, executor: str, jobs: int) -> RunSettings:
+def run_settings(db: str | Path, backend: str, executor: str, jobs: int) -> RunSettings:
+    """Return where runs are made and stored; UsageError for an unknown back end or executor."""
     backends.require_known(backend)
     return RunSettings(Path(db), backend, choose(executor, backend, jobs, (None, None, None)))
 

@@ -80,6 +80,14 @@ def test_a_congestion_control_is_evaluated(fake: FakeRunner) -> None:
         oa.evaluate("cubic", "card", length="long")
 
 
+def test_congestion_controls_are_compared_each_with_each(fake: FakeRunner) -> None:
+    made = oa.harm_matrix(["cubic", "reno"], "matrix", db="runs.db")
+    assert (made.status, len(made.rows)) == (0, 3 * 2 * 3)  # pairs, buffers, seeds
+    assert Path("matrix/matrix.html").is_file()
+    with pytest.raises(oa.UsageError, match="give two controls at least"):
+        oa.harm_matrix(["cubic"], "matrix")
+
+
 def test_a_plan_says_what_would_run(fake: FakeRunner) -> None:
     planned = oa.plan("pair.yaml", repetitions=3)
     assert len(planned.plan.runs) == len(planned.document["runs"]) == 3
