@@ -47,6 +47,8 @@ TRANSIENTS = {
     ("85-program-numbers.yaml", ""),
     # How long rounds take: after the last one nothing is sent.
     ("82-incast.yaml", ""),
+    # What a program prints: it fetches its last page before the run ends.
+    ("86-program-numbers.yaml", ""),
 }
 """Windows whose subject is a transient, by file and window, each with its reason. No others may
 drift, and these must."""
