@@ -12,9 +12,9 @@ from orchestrator.planning.runspec import RunSpec, at_most, guest_memory_bytes
 _KERNELS_BUFFERS_BYTES = 4608 * 2**20
 """Linux's own limits of socket buffers are lower below 4 GiB of memory for buffers: tcp_init() of
 net/ipv4/tcp.c takes at most 1/128 of it."""
-_HOST_BYTES = 2**19
-"""Of a host beyond what its packets need: its namespace, and the sockets and files that the test bed
-keeps in it. A guest of 2000 hosts ran out of 1.7 GB."""
+_BASE_HOSTS, _HOST_BYTES = 100, 2**19
+"""The base of a guest's memory is enough for so many hosts. Each other one has a namespace, and
+sockets and files that the test bed keeps in it: a guest of 2000 hosts ran out of 1.7 GB."""
 _MEMINFO = Path("/proc/meminfo")
 
 
@@ -31,7 +31,8 @@ def boot_memory_bytes(run: RunSpec) -> int:
     What the run sets by its memory does not depend on them, so that the run is the same.
     """
     trace_bytes = 0 if run.capture is None else run.capture.limit_bytes
-    return memory_bytes(run) + len(run.network.hosts) * _HOST_BYTES + trace_bytes
+    hosts_bytes = max(0, len(run.network.hosts) - _BASE_HOSTS) * _HOST_BYTES
+    return memory_bytes(run) + hosts_bytes + trace_bytes
 
 
 def require_memory(runs: Sequence[RunSpec], jobs: int) -> None:

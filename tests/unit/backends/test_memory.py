@@ -7,7 +7,12 @@ from pathlib import Path
 import pytest
 
 from orchestrator.backends.guest import memory
-from orchestrator.backends.guest.memory import available_bytes, memory_bytes, require_memory
+from orchestrator.backends.guest.memory import (
+    available_bytes,
+    boot_memory_bytes,
+    memory_bytes,
+    require_memory,
+)
 from orchestrator.errors import MachineError
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
@@ -41,6 +46,16 @@ def test_the_largest_guests_that_run_at_a_time_must_fit(
         require_memory(planned, jobs)
     assert ("fewer --jobs" in caught.value.fix) == (jobs > 1)
     assert caught.value.exit_status == 4
+
+
+def test_a_guest_of_many_hosts_has_memory_for_them_that_its_run_does_not_see() -> None:
+    few, many = (
+        plan(load(QUICKSTART, [f"topology.groups.a.hosts={number}"])).runs[0]
+        for number in (10, 900)
+    )
+    assert boot_memory_bytes(few) == memory_bytes(few)
+    hosts = len(many.network.hosts)
+    assert boot_memory_bytes(many) - memory_bytes(many) == (hosts - 100) * 2**19
 
 
 def test_the_kernel_tells_what_is_available(
