@@ -9,80 +9,60 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter, ValidationError
 
-from orchestrator.protocol import kept_files
+from orchestrator.decode import program_forms
+from orchestrator.decode.fact_types import (
+    MOST_COUNT,
+    Count,
+    CounterName,
+    Errno,
+    Flag,
+    Form,
+    Name,
+    Rate,
+    Share,
+    Text,
+    TimeNs,
+    Unsigned,
+    When,
+    Word,
+)
 from orchestrator.protocol.links.chosen import MOST_RANGES
-from orchestrator.protocol.programs import ENDINGS, MOST_PRINTED, ROLES
-from orchestrator.recording.counters import COUNTER_NAME, MOST_COUNTERS
-from orchestrator.recording.extracted import MOST_NUMBERS
-from orchestrator.recording.ranges import MOST_ERRNO
-
-MOST_COUNT = 2**53
-"""Limit of packets, bytes and drops. Up to it floats are exact, and sums fit into 64 bits."""
-
-MOST_TIME_NS = 2**62
-
-Name = Annotated[str, Field(strict=True, min_length=1, max_length=300)]
-CounterName = Annotated[str, Field(strict=True, pattern=COUNTER_NAME)]
-Word = Annotated[str, Field(strict=True, max_length=300)]
-Text = Annotated[str, Field(strict=True, max_length=5000)]
-Count = Annotated[int, Field(strict=True, ge=0, le=MOST_COUNT)]
-Rate = Annotated[int, Field(strict=True, gt=0, le=MOST_COUNT)]
-TimeNs = Annotated[int, Field(strict=True, ge=-MOST_TIME_NS, le=MOST_TIME_NS)]
-Unsigned = Annotated[int, Field(strict=True, ge=0, lt=2**64)]
-Share = Annotated[float, Field(strict=True, allow_inf_nan=False, ge=-1e6, le=1e6)]
-Errno = Annotated[int, Field(strict=True, ge=0, le=MOST_ERRNO)]
-Flag = Annotated[bool, Field(strict=True)]
-When = Literal["start", "end"]
+from orchestrator.recording.counters import MOST_COUNTERS
 
 
-def _is_kept_name(name: str) -> str:
-    if not kept_files.is_name(name):
-        raise ValueError("it is no name of a kept file")
-    return name
-
-
-KeptName = Annotated[str, Field(strict=True), AfterValidator(_is_kept_name)]
-
-
-class _Form(BaseModel):
-    """Base of forms. A fact may have further values."""
-
-    model_config = ConfigDict(extra="allow", defer_build=True)
-
-
-class _Link(_Form):
+class _Link(Form):
     kind: Word
     rate_bps: Count = 0
     delay_ns: Count = 0
 
 
-class _Queue(_Form):
+class _Queue(Form):
     kind: Word
 
 
-class _Netem(_Form):
+class _Netem(Form):
     kind: Word
     delay_ns: Count = 0
     limit_packets: Count | None = None
 
 
-class _Channel(_Form):
+class _Channel(Form):
     link: _Link
     queue: _Queue
     netem: _Netem
 
 
-class _Channels(_Form):
+class _Channels(Form):
     at: When
     channels: dict[Name, _Channel]
-    differences: list[Annotated[list[Any], Field(min_length=4, max_length=4)]] = []
+    differences: list[Annotated[list[Any], Field(min_length=4, max_length=4)]] = Field(default=[])
 
 
-class _RoundTrip(_Form):
+class _RoundTrip(Form):
     source: Name
     sink: Name
     frame_bytes: Count
@@ -94,7 +74,7 @@ class _RoundTrip(_Form):
     ttl: Count | None = None
 
 
-class _RoundTripEnd(_Form):
+class _RoundTripEnd(Form):
     source: Name
     sink: Name
     expected_ns: Count
@@ -109,7 +89,7 @@ class _RoundTripEnd(_Form):
 _Passed = Annotated[list[TimeNs], Field(min_length=4, max_length=4)]
 
 
-class _Burst(_Form):
+class _Burst(Form):
     channel: Name
     source: Name
     sink: Name
@@ -125,7 +105,7 @@ class _Burst(_Form):
     passed: list[_Passed]
 
 
-class _Policer(_Form):
+class _Policer(Form):
     channel: Name
     source: Name
     sink: Name
@@ -141,18 +121,18 @@ class _Policer(_Form):
     passed: list[_Passed]
 
 
-class _Queues(_Form):
+class _Queues(Form):
     names: list[Annotated[list[Count], Field(min_length=2, max_length=2)]]
     policers: list[Count]
-    devices: dict[Word, Count] = {}
+    devices: dict[Word, Count] = Field(default={})
 
 
-class _Counters(_Form):
+class _Counters(Form):
     hosts: list[Annotated[list[Name], Field(min_length=1)]]
     names: Annotated[list[CounterName], Field(max_length=MOST_COUNTERS)]
 
 
-class _Interface(_Form):
+class _Interface(Form):
     offloads: dict[Word, Flag]
     rx_packets: Count
     rx_dropped: Count
@@ -160,7 +140,7 @@ class _Interface(_Form):
     shared: Flag = False
 
 
-class _Interfaces(_Form):
+class _Interfaces(Form):
     at: When
     interfaces: dict[Name, _Interface]
 
@@ -173,7 +153,7 @@ _LastStage = tuple[Count, Count, _Change]
 between them, so it may be below 0."""
 
 
-class _ChannelPackets(_Form):
+class _ChannelPackets(Form):
     sent: Count
     entered: Count
     exited: Count
@@ -184,14 +164,14 @@ class _ChannelPackets(_Form):
     super_packets: _Stage | None = None
 
 
-class _HostPackets(_Form):
+class _HostPackets(Form):
     ip: Count
     transport: Count
     twice: Count
     delivered: Count
 
 
-class _PacketReading(_Form):
+class _PacketReading(Form):
     channels: dict[Name, _ChannelPackets]
     hosts: dict[Name, _HostPackets]
 
@@ -201,13 +181,13 @@ class _Packets(_PacketReading):
     again: _PacketReading | None = None
 
 
-class _HostState(_Form):
+class _HostState(Form):
     at: When
     settings: Count
     differences: list[Annotated[list[Word], Field(min_length=4, max_length=4)]]
 
 
-class _Softnet(_Form):
+class _Softnet(Form):
     at: When
     drops: Count
 
@@ -221,7 +201,7 @@ _Packed = Annotated[
 _Chosen = Annotated[tuple[_Packed, Count, Count, Count, Count], Field(strict=False)]
 
 
-class _Timeline(_Form):
+class _Timeline(Form):
     steps: Count
     due: Count
     late_ns: dict[Word, TimeNs]
@@ -229,22 +209,22 @@ class _Timeline(_Form):
     granted_frames: Count
     impairments: dict[Name, list[_Span]]
     netem_changes: dict[Name, Count]
-    chosen_losses: dict[Name, list[_Chosen]] = {}
+    chosen_losses: dict[Name, list[_Chosen]] = Field(default={})
 
 
-class _Namespaces(_Form):
+class _Namespaces(Form):
     at: When
     values: dict[Name, dict[Name, Any]]
 
 
-class _Namespace(_Form):
+class _Namespace(Form):
     host: Name
     sysctl: Name
     value: Word | Annotated[int, Field(strict=True)]
     clock_ns: TimeNs
 
 
-class _CapturedFrames(_Form):
+class _CapturedFrames(Form):
     host: Name
     from_ns: TimeNs
     to_ns: TimeNs
@@ -252,20 +232,20 @@ class _CapturedFrames(_Form):
     lost: Annotated[int, Field(strict=True, ge=0, lt=2**32)]
 
 
-class _Captures(_Form):
+class _Captures(Form):
     hosts: list[_CapturedFrames]
 
 
-class _Checksums(_Form):
+class _Checksums(Form):
     at: When
     errors: dict[Name, Count]
 
 
-class _Versions(_Form):
+class _Versions(Form):
     kernel: Name
 
 
-class _Second(_Form):
+class _Second(Form):
     late_ns: TimeNs
     others: Share
     steal: Share
@@ -273,12 +253,12 @@ class _Second(_Form):
     softirq: Share
 
 
-class _Late(_Form):
+class _Late(Form):
     p99: TimeNs
     max: TimeNs
 
 
-class _Host(_Form):
+class _Host(Form):
     node: Word
     cpu: Count
     cpus: Count
@@ -288,7 +268,7 @@ class _Host(_Form):
     seconds: Annotated[list[_Second], Field(min_length=1)]
 
 
-class _Problem(_Form):
+class _Problem(Form):
     problem: Text
 
 
@@ -296,7 +276,7 @@ class _FlowProblem(_Problem):
     flow: Name
 
 
-class _Congestion(_Form):
+class _Congestion(Form):
     flow: Name
     kernel: Annotated[str, Field(strict=True, max_length=64)]
 
@@ -304,7 +284,7 @@ class _Congestion(_Form):
 _Failure = Annotated[tuple[TimeNs, TimeNs, Errno, Flag], Field(strict=False)]
 
 
-class _Outcome(_Form):
+class _Outcome(Form):
     flow: Name
     begun: Count
     connected: Flag
@@ -313,83 +293,38 @@ class _Outcome(_Form):
     failures: list[_Failure]
 
 
-class _Engine(_Form):
+class _Engine(Form):
     flow: Name
     sent_bytes: Count
     received_bytes: Count
 
 
-_Printed = Annotated[str, Field(strict=True, max_length=MOST_PRINTED)]
-
-
-class _Program(_Form):
-    flow: Name
-    role: Literal[ROLES]  # type: ignore[valid-type]
-    begun_ns: TimeNs
-    ended_ns: TimeNs
-    ended_by: Literal[ENDINGS]  # type: ignore[valid-type]
-    status: Annotated[int, Field(strict=True, ge=0, le=255)] | None
-    signal: Annotated[int, Field(strict=True, ge=1, le=64)] | None
-    stdout: _Printed
-    stderr: _Printed
-    printed_bytes: Annotated[list[Count], Field(min_length=2, max_length=2)]
-
-
-class _ExtractedValue(_Form):
-    value: Annotated[float, Field(strict=True, allow_inf_nan=False)] | None
-    matches: Count
-    numbers: Count
-
-
-class _Extracted(_Form):
-    flow: Name
-    values: Annotated[dict[Name, _ExtractedValue], Field(max_length=MOST_NUMBERS)]
-
-
-class _KeptFile(_Form):
-    name: KeptName
-    bytes: Annotated[int, Field(strict=True, ge=0, le=kept_files.MOST_BYTES)]
-
-
-class _LeftOutFile(_Form):
-    name: Word
-    bytes: Annotated[int, Field(strict=True, ge=0, lt=2**63)] | None
-    reason: Literal[tuple(kept_files.REASONS)]  # type: ignore[valid-type]
-
-
-class _Kept(_Form):
-    flow: Name
-    role: Literal[ROLES]  # type: ignore[valid-type]
-    files: Annotated[list[_KeptFile], Field(max_length=kept_files.MOST_FILES)]
-    left_out: Annotated[list[_LeftOutFile], Field(max_length=kept_files.MOST_LEFT_OUT + 1)]
-
-
-class _Clock(_Form):
+class _Clock(Form):
     host: Name
     uncertainty_ns: TimeNs
     drift_ns: TimeNs
     between_ns: TimeNs
 
 
-class _TransferBegins(_Form):
+class _TransferBegins(Form):
     flow: Name
     port: Count
     start_ns: TimeNs
 
 
-class _TransferEnds(_Form):
+class _TransferEnds(Form):
     flow: Name
     port: Count
     end_ns: TimeNs
     bytes: Count
 
 
-class _Sprayed(_Form):
+class _Sprayed(Form):
     switch: Name
     packets: Annotated[dict[Name, Count], Field(min_length=2)]
 
 
-class _Done(_Form):
+class _Done(Form):
     origin_ns: TimeNs
     duration_ns: TimeNs
 
@@ -421,9 +356,9 @@ _FORMS: Mapping[str, Any] = {
     "congestion": _Congestion,
     "outcome": _Outcome,
     "engine": _Engine,
-    "program": _Program,
-    "extracted": _Extracted,
-    "kept": _Kept,
+    "program": program_forms.Program,
+    "extracted": program_forms.Extracted,
+    "kept": program_forms.Kept,
     "route": dict[str, Any],
     "clock": _Clock,
     "transfer_begins": _TransferBegins,
