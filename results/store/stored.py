@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
@@ -14,7 +15,6 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.errors import UsageError
 from orchestrator.recording.counters import CounterNames
 from orchestrator.recording.extracted import ExtractedNumber, of_provenance, values_by_metric
 from orchestrator.recording.kept import KeptFile
@@ -35,7 +35,7 @@ from results.records.model import (
 from results.samples import sample_blocks, sample_tables
 from results.samples.sample_tables import Array, Columns
 from results.schema.access_errors import reading
-from results.store.parts import files, integrity, judgements, kept, traces
+from results.store.parts import files, integrity, judgements, kept, records, traces
 from results.store.parts.judgements import Judgement
 from results.store.parts.notes import Remarks
 from results.store.parts.traces import TraceHead
@@ -90,13 +90,7 @@ class StoredRun:
     @cached_property
     def flows(self) -> list[FlowRecord]:
         """The flows, in the order of their indices; empty unless the run ended ok."""
-        rows = self._records("flows", "flow")
-        for row in rows:
-            row["path"] = tuple(json.loads(row["path"]))
-            slots = json.loads(row["congestion_fields"])
-            row["congestion_fields"] = tuple((name, unit) for name, unit in slots)
-            row["failed_s"] = tuple(json.loads(row["failed_s"]))
-        return [typed.make(FlowRecord, row) for row in rows]
+        return list(map(records.flow, self._records("flows", "flow")))
 
     @cached_property
     def entries(self) -> list[str]:
@@ -107,12 +101,7 @@ class StoredRun:
     @cached_property
     def queues(self) -> list[QueueRecord]:
         """The qdiscs and policers, in the order of their indices; empty unless the run ended ok."""
-        rows = self._records("queues", "queue")
-        for row in rows:
-            row["bottleneck"] = bool(row["bottleneck"])
-            row["statistics"] = tuple((name, unit) for name, unit in json.loads(row["statistics"]))
-            row["rate_steps"] = tuple((at, rate) for at, rate in json.loads(row["rate_steps"]))
-        return [typed.make(QueueRecord, row) for row in rows]
+        return list(map(records.queue, self._records("queues", "queue")))
 
     @cached_property
     def checks(self) -> list[Check]:
@@ -131,7 +120,8 @@ class StoredRun:
         with reading(self._path):
             integrity.require_judgements_intact(self._connection, self._key, self.id)
             later = judgements.read(self._connection, self._key)
-        own = {"verdict": verdict, "checks": self._own_checks(), "checks_version": version,
+        checks = list(map(records.check, self._records("checks", "position")))
+        own = {"verdict": verdict, "checks": checks, "checks_version": version,
                "judged_utc": finished}  # fmt: skip
         return [typed.make(Judgement, own), *later]
 
@@ -149,11 +139,8 @@ class StoredRun:
             StoreError: they are damaged.
         """
         self._require_intact("run_files")
-        try:
-            with reading(self._path):
-                return files.read(self._connection, self._key)
-        except ValueError as error:
-            raise integrity.damaged(self.id, f"table run_files: {error}") from error
+        with self._decoding("run_files"):
+            return files.read(self._connection, self._key)
 
     @cached_property
     def kept_files(self) -> list[KeptFile]:
@@ -163,11 +150,8 @@ class StoredRun:
             StoreError: they are damaged.
         """
         self._require_intact("kept_files")
-        try:
-            with reading(self._path):
-                return kept.read(self._connection, self._key)
-        except typed.DECODING_ERRORS as error:
-            raise integrity.damaged(self.id, f"table kept_files: {error}") from error
+        with self._decoding("kept_files"):
+            return kept.read(self._connection, self._key)
 
     def kept_content(self, one: KeptFile) -> bytes:
         """Return the content of one of ``kept_files`` that is kept.
@@ -175,11 +159,8 @@ class StoredRun:
         Raises:
             StoreError: it is damaged.
         """
-        try:
-            with reading(self._path):
-                return kept.content(self._connection, one)
-        except ValueError as error:
-            raise integrity.damaged(self.id, f"table files: {error}") from error
+        with self._decoding("files"):
+            return kept.content(self._connection, one)
 
     @cached_property
     def evidence(self) -> dict[str, Any]:
@@ -190,16 +171,8 @@ class StoredRun:
         """
         self._require_intact("evidence")
         rows = self._rows("SELECT name, bytes, json FROM evidence WHERE run = ?")
-        try:
+        with self._decoding("evidence"):
             return judgements.read_evidence([(name, size, data) for name, size, data in rows])
-        except typed.DECODING_ERRORS as error:
-            raise integrity.damaged(self.id, f"table evidence: {error}") from error
-
-    def _own_checks(self) -> list[Check]:
-        rows = self._records("checks", "position")
-        for row in rows:
-            row["ok"] = None if row["ok"] is None else bool(row["ok"])
-        return [typed.make(Check, row) for row in rows]
 
     @cached_property
     def provenance(self) -> dict[str, Any]:
@@ -212,7 +185,7 @@ class StoredRun:
     def events(self) -> list[RunEvent]:
         """The events of the scenario, in the order of their times."""
         try:
-            return [_event(event) for event in self.provenance.get("events", [])]
+            return [records.event(event) for event in self.provenance.get("events", [])]
         except typed.DECODING_ERRORS as error:
             raise integrity.damaged(self.id, f"table provenance: events: {error}") from error
 
@@ -415,11 +388,11 @@ class StoredRun:
 
     def flow_index(self, flow: int | str) -> int:
         """Return the index of the flow of that name or index."""
-        return _index(flow, [record.name for record in self.flows], "flow")
+        return records.index(flow, [record.name for record in self.flows], "flow")
 
     def queue_index(self, queue: int | str) -> int:
         """Return the index of the queue of that name or index."""
-        return _index(queue, [record.name for record in self.queues], "queue")
+        return records.index(queue, [record.name for record in self.queues], "queue")
 
     def _records(self, table: str, index: str) -> list[dict[str, Any]]:
         """Return the run's rows of a table as the fields of their records, ordered by index."""
@@ -449,6 +422,15 @@ class StoredRun:
                 integrity.require_intact(self._connection, self._key, table)
             self._intact.add(table)
 
+    @contextmanager
+    def _decoding(self, table: str) -> Iterator[None]:
+        """Raise StoreError if what is read of a table inside cannot have been stored."""
+        try:
+            with reading(self._path):
+                yield
+        except typed.DECODING_ERRORS as error:
+            raise integrity.damaged(self.id, f"table {table}: {error}") from error
+
     def raw(self, table: str, names: Sequence[str]) -> list[tuple[Any, ...]]:
         """Return columns of the run's rows of a table as SQLite has them, without a check."""
         if table in self._verified:
@@ -460,18 +442,3 @@ class StoredRun:
     def _rows(self, sql: str, *parameters: object) -> list[tuple[Any, ...]]:
         with reading(self._path):
             return self._connection.execute(sql, (self._key, *parameters)).fetchall()
-
-
-def _event(stored: Mapping[str, Any]) -> RunEvent:
-    times = {name: stored[name] for name in ("time_s", "applied_s")}
-    requested = {name: value for name, value in stored.items() if name not in times}
-    return typed.make(RunEvent, {**times, "requested": requested})
-
-
-def _index(item: int | str, names: list[str], what: str) -> int:
-    if isinstance(item, int):
-        if 0 <= item < len(names):
-            return item
-    elif item in names:
-        return names.index(item)
-    raise UsageError(f"the run has no {what} {item}; there are {', '.join(names) or 'none'}")
