@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from orchestrator import plaintext
-from orchestrator.errors import UsageError
-from orchestrator.evaluation import loading, wording
+from orchestrator.evaluation import loading, wording, written
 from orchestrator.evaluation.card import badge, junit, page
 from orchestrator.evaluation.card.names import BADGE, BADGE_SVG, HTML, JSON, JUNIT, PDF
 from orchestrator.evaluation.experiments import SCENARIOS
-from orchestrator.files.atomic_writes import require_folder as require_parent
-from orchestrator.files.atomic_writes import write_folder
 from results import report
 
 if TYPE_CHECKING:
@@ -33,16 +28,9 @@ def require_folder(folder: Path) -> None:
     """Check that a card can be written to a folder, before anything runs.
 
     Raises:
-        UsageError: it has files and no card, is no folder, or its parent does not exist.
+        UsageError: as :func:`orchestrator.evaluation.written.require_folder`.
     """
-    require_parent(folder)
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"-o {folder}: is no folder")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / JSON).is_file():
-        raise UsageError(
-            f"-o {folder}: has files and no card: nothing in it is replaced\n"
-            "  fix: name a new folder, or that of an earlier card"
-        )
+    written.require_folder(folder, JSON, "card")
 
 
 def texts(
@@ -57,12 +45,12 @@ def texts(
     made = badge.endpoint(
         grades, prepared.request.required, wording.groups(prepared.criteria.values())
     )
-    written = page.page(prepared, judged, card.changes, db)
+    shown = page.page(prepared, judged, card.changes, db)
     contents = {
-        HTML: written,
-        JSON: _json(card.document()),
+        HTML: shown,
+        JSON: written.json_text(card.document()),
         JUNIT: junit.xml(name, judged),
-        BADGE: _json(made),
+        BADGE: written.json_text(made),
         BADGE_SVG: badge.svg(name, made),
     }
     for one in judged:
@@ -74,13 +62,8 @@ def texts(
             content = (loading.FOLDER / file).read_bytes()
             found[f"{SCENARIOS}/{one.name}/{file}"] = content
     if prepared.request.pdf:
-        found[PDF] = report.pdf(written)
+        found[PDF] = report.pdf(shown)
     return found
-
-
-def _json(document: Mapping[str, object]) -> str:
-    text = json.dumps(document, indent=2, allow_nan=False, ensure_ascii=False)
-    return f"{plaintext.visible_json(text)}\n"
 
 
 def write(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
@@ -89,13 +72,5 @@ def write(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
     Raises:
         UsageError: as :func:`require_folder`, or a file cannot be written.
     """
-    require_folder(folder)
-
-    def fill(draft: Path) -> None:
-        for name, content in contents.items():
-            path = draft / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-
-    write_folder(folder, JSON, True, fill)
+    written.replace(folder, JSON, "card", contents)
     return [folder / name for name in NAMED if name in contents]

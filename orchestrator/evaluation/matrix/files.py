@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from orchestrator import __version__, plaintext
-from orchestrator.errors import UsageError
+from orchestrator import __version__
+from orchestrator.evaluation import written
 from orchestrator.evaluation.card import document as cards
 from orchestrator.evaluation.matrix import page as pages
-from orchestrator.files.atomic_writes import require_folder as require_parent
-from orchestrator.files.atomic_writes import write_folder
 from results.contract import evaluations as contract
 from results.contract.base import SCHEMA
 
@@ -27,16 +24,9 @@ def require_folder(folder: Path) -> None:
     """Check that a matrix can be written to a folder, before anything runs.
 
     Raises:
-        UsageError: it has files and no matrix, is no folder, or its parent does not exist.
+        UsageError: as :func:`orchestrator.evaluation.written.require_folder`.
     """
-    require_parent(folder)
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"-o {folder}: is no folder")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / JSON).is_file():
-        raise UsageError(
-            f"-o {folder}: has files and no matrix: nothing in it is replaced\n"
-            "  fix: name a new folder, or that of an earlier matrix"
-        )
+    written.require_folder(folder, JSON, "matrix")
 
 
 def write(found: HarmMatrix, db: Path) -> list[Path]:
@@ -46,22 +36,14 @@ def write(found: HarmMatrix, db: Path) -> list[Path]:
         UsageError: as ``require_folder``, or a file cannot be written.
     """
     folder = found.prepared.request.folder
-    require_folder(folder)
-    text = json.dumps(document(found, db), indent=2, allow_nan=False, ensure_ascii=False)
     contents = {
         HTML: pages.page(found, command(found.prepared, db)),
-        JSON: f"{plaintext.visible_json(text)}\n",
+        JSON: written.json_text(document(found, db)),
     }
     for one in found.prepared.experiments.values():
         contents[str(one.path.relative_to(folder))] = one.text
-
-    def fill(draft: Path) -> None:
-        for name, content in contents.items():
-            path = draft / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(content, "utf-8")
-
-    write_folder(folder, JSON, True, fill)
+    encoded = {name: text.encode() for name, text in contents.items()}
+    written.replace(folder, JSON, "matrix", encoded)
     return [folder / HTML, folder / JSON]
 
 
