@@ -51,6 +51,7 @@ class EvaluationRequest:
         length: "quick" or "full".
         only: names of criteria or of groups of them; the group ``rfc9743`` where there is none.
         required: names of criteria or groups that must be met; the exit status is 1 if one is not.
+            Of a group those count that are applicable.
         kernel: the guest's kernel, as a scenario names it; the machine's default where it is None.
         baseline: what the card is compared with: a congestion control, the folder of a module's
             sources, or a card.json or its folder.
@@ -113,10 +114,9 @@ def prepare(request: EvaluationRequest) -> PreparedEvaluation:
     chosen = _of_length(loading.select(every, request.only, "--only"), request.length)
     for option, names in (("--only", request.only), ("--require", request.required)):
         _require_full(every, names, option, request.length)
-    if request.required:
-        required = tuple(
-            _of_length(loading.select(every, request.required, "--require"), request.length)
-        )
+    named = request.required
+    if named:
+        required = tuple(_of_length(loading.select(every, named, "--require"), request.length))
         request = replace(request, required=required)
     absent = [name for name in request.required if name not in chosen]
     if absent:
@@ -126,6 +126,9 @@ def prepare(request: EvaluationRequest) -> PreparedEvaluation:
         for name, criterion in chosen.items()
         if (lack := _lack(name, criterion, request, candidate)) is not None
     }
+    # A group asks for what the kernel can have: else no group could be required on an older one.
+    required = tuple(name for name in request.required if name in named or name not in lacks)
+    request = replace(request, required=required)
     chosen |= {
         name: code.with_draws(criterion, candidate)
         for name, criterion in chosen.items()

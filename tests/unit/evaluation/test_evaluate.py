@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
 from orchestrator.evaluation import loading
+from orchestrator.evaluation.prepared import EvaluationRequest, prepare
 from results.contract.evaluations import Card, EvaluationPlan
 from tests.support.contract import faults
 from tests.support.run import FakeRunner, fake, orchestrator, run_ids
@@ -83,6 +85,18 @@ def test_what_is_required_decides_the_status(fake: FakeRunner) -> None:
     assert refused.exit_code == 1
     assert "--require idle: not decided" in refused.stderr
     assert Path("card/card.json").is_file()
+
+
+@pytest.mark.parametrize(("kernel", "of_l4s"), [("6.12", False), ("7.3", True)])
+def test_a_required_group_asks_for_what_the_kernel_can_have(kernel: str, of_l4s: bool) -> None:
+    request = EvaluationRequest(
+        "cubic", Path("card"), against=("reno",), required=("rfc9743",), kernel=kernel
+    )
+    required = prepare(request).request.required
+    assert "harm" in required
+    assert ("l4s" in required) is of_l4s
+    named = prepare(replace(request, required=("rfc9743", "l4s"))).request.required
+    assert "l4s" in named
 
 
 @pytest.mark.slow
