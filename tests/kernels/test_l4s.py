@@ -247,6 +247,13 @@ def test_the_l4s_tutorial_is_faithful_and_gives_equal_digests(tmp_path: Path) ->
     assert [each["digest"] for each in again] == [each["digest"] for each in first]
 
 
+def test_the_shares_of_prague_and_cubic_are_of_faithful_runs(tmp_path: Path) -> None:
+    words = (str(SCENARIOS / "l4s/sharing.yaml"), "--reduced")
+    made = run(*words, "--db", str(tmp_path / "runs.db"))
+    assert [each["variant"]["without"] for each in made] == ["none", "step", "sawtooth"]
+    assert [each["fidelity"]["verdict"] for each in made] == ["faithful"] * 3
+
+
 def test_an_old_kernel_has_neither_dualpi2_nor_accurate_ecn(tmp_path: Path) -> None:
     file = tmp_path / "l4s.yaml"
     file.write_text(DUALPI2)
