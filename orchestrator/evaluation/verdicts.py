@@ -24,7 +24,7 @@ GRADES: tuple[Grade, ...] = (MEETS, LIMITED, DOES_NOT, NOT_DECIDED, NOT_APPLICAB
 
 @dataclass(frozen=True)
 class Decision:
-    """The verdict on a cell, and why it is not decided."""
+    """The verdict on a cell, and why it has limits or is not decided."""
 
     verdict: Grade
     reason: str | None = None
@@ -96,7 +96,8 @@ def _word(asked: tuple[float, float], limit: tuple[float, float]) -> Decision:
     if asked[1] <= 0:
         return Decision(MEETS)
     if limit[1] <= 0:
-        return Decision(LIMITED)
+        within = "all of the interval" if asked[0] > 0 else "a part of the interval"
+        return Decision(LIMITED, f"{within} is beyond this, and none beyond the limit")
     if limit[0] > 0:
         return Decision(DOES_NOT)
     return Decision(NOT_DECIDED, "the interval reaches over the limit")

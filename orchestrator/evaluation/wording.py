@@ -75,9 +75,8 @@ def why(judged: JudgedCriterion) -> str:
     names = labels(judged.cells)
     if worst.verdict == MEETS:
         number = len(judged.cells)
-        return (
-            f"all {number} cells are within their bounds" if number > 1 else "it is within bounds"
-        )
+        every = {1: "the one cell is within its bound", 2: "both cells are within their bounds"}
+        return every.get(number, f"all {number} cells are within their bounds")
     alike = [cell for cell in judged.cells
              if cell.verdict == worst.verdict and cell.row.level == worst.row.level]  # fmt: skip
     row = worst.row

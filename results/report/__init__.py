@@ -7,7 +7,7 @@ script. Equal content gives equal bytes.
 from __future__ import annotations
 
 from results.report._html import html_page
-from results.report._model import LabelledValue, Picture, Section, Table
+from results.report._model import LabelledValue, Picture, Section, Table, Tone
 from results.report._pdf import PACKAGES, pdf, typeset
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Picture",
     "Section",
     "Table",
+    "Tone",
     "html_page",
     "pdf",
     "typeset",

@@ -30,6 +30,7 @@ def html_page(title: str, sections: Sequence[Section]) -> str:
     return environment.get_template("report.html").render(
         title=title,
         sections=sections,
+        places={section.name: at for at, section in enumerate(sections, 1) if section.name},
         style=style("screen.css"),
         figure_number=lambda: next(figures),
         table_number=lambda: next(tables),

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
+
+Tone = Literal["good", "fair", "bad", "open", "none"]
+"""How a word of a verdict looks: its colour says what it says, too."""
 
 Cells = Sequence[str]
 
@@ -33,7 +36,8 @@ class Table:
     """A table: its caption, the headings of its columns, and its rows.
 
     The first ``keys`` columns say what a row is of. ``command`` prints all rows, where the table
-    has a part of them.
+    has a part of them. ``tones`` has the words that are verdicts. If the table ``leads`` to
+    sections, the first cell of each row is a link to the section that has that name.
     """
 
     caption: str
@@ -41,6 +45,8 @@ class Table:
     rows: Sequence[Cells]
     keys: int = 1
     command: str = ""
+    tones: Mapping[str, Tone] = field(default_factory=dict)
+    leads: bool = False
 
     @property
     def right(self) -> frozenset[int]:
@@ -131,7 +137,9 @@ class Picture:
 class Section:
     """One experiment: what was asked, how, what came out, and how far to trust it.
 
-    ``findings`` are sentences, ``notes`` what a reader must know, ``methods`` paragraphs.
+    ``findings`` are sentences, ``notes`` what a reader must know, ``methods`` paragraphs. ``name``
+    is what tables of other sections call it. An ``overview`` has the results first, and they lead
+    to the other sections in place of a list of contents.
     """
 
     title: str
@@ -148,3 +156,5 @@ class Section:
     provenance: Sequence[LabelledValue]
     command: str
     scenario: str
+    name: str = ""
+    overview: bool = False

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator.evaluation import wording
 from orchestrator.evaluation.card import document
+from orchestrator.evaluation.tones import TONES
 from results.experiment.model import Interval
 from results.report import LabelledValue, Section, Table
 from results.wording import intervals, quantities, variant_names
@@ -61,6 +62,7 @@ def tables(changes: CardChanges) -> Iterator[Table]:
             "Criteria whose grade is another one.",
             ["criterion", "before", "after"],
             [[one.name, one.before, one.after] for one in changes.grades],
+            tones=TONES,
         )
     if changes.cells:
         labels = variant_names.short_names(cell.variant for cell in changes.cells)
@@ -68,6 +70,7 @@ def tables(changes: CardChanges) -> Iterator[Table]:
             "Cells whose verdict is another one, or whose intervals are apart.",
             ["cell", "before", "after", "baseline", "candidate"],
             [_line(cell, labels) for cell in changes.cells],
+            tones=TONES,
         )
 
 

@@ -7,9 +7,11 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator import __version__
 from orchestrator.evaluation import wording
 from orchestrator.evaluation.card import changes_section, document
-from orchestrator.evaluation.verdicts import GRADES
+from orchestrator.evaluation.tones import TONES
+from orchestrator.evaluation.verdicts import GRADES, MEETS
 from results.report import LabelledValue, Section, Table, html_page
 from results.wording import quantities
 
@@ -33,6 +35,12 @@ METHODS = (
 )
 
 
+QUICK = (
+    "This is a quick evaluation: few cells, three seeds of each, and short runs. Each criterion "
+    "says what it leaves out. With --full all of it is run."
+)
+
+
 def page(
     prepared: PreparedEvaluation,
     judged: Sequence[JudgedCriterion],
@@ -51,9 +59,6 @@ def page(
 def _overview(prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], db: Path) -> Section:
     rows = [row for one in judged for row in one.rows]
     grades = {one.name: one.grade for one in judged}
-    left_out = [
-        f"{one.name}: quick leaves out: {one.criterion.quick_leaves_out.strip()}" for one in judged
-    ]
     kernels = sorted({row.kernel for row in rows if row.kernel is not None})
     candidate = prepared.candidate
     return Section(
@@ -64,6 +69,7 @@ def _overview(prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], d
         facts=[
             LabelledValue("candidate", candidate.name),
             LabelledValue("references", ", ".join(one.name for one in prepared.references)),
+            LabelledValue("kernel", ", ".join(kernels)),
             LabelledValue("runs", str(len(rows))),
         ],
         findings=[
@@ -75,21 +81,31 @@ def _overview(prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], d
         setup=(),
         results=[
             Table(
-                "The grade of each criterion, and what decides it.",
-                ["criterion", "grade", "why"],
-                [[one.name, one.grade, wording.why(one)] for one in judged],
+                "The grade of each criterion, how many of its cells meet their rows, and what "
+                "decides.",
+                ["criterion", "grade", "cells", "why"],
+                [[one.name, one.grade, _met(one), wording.why(one)] for one in judged],
+                tones=TONES,
+                leads=True,
             )
         ],
-        notes=left_out if prepared.request.length == "quick" else (),
+        notes=[QUICK] if prepared.request.length == "quick" else (),
         methods=METHODS,
         trust=[_trust(rows)],
         provenance=[
-            LabelledValue("kernel", ", ".join(kernels)),
+            LabelledValue("program", f"orchestrator {__version__}"),
             LabelledValue("digest of all runs", document.digest(rows)),
         ],
         command=_commands(prepared, [one.name for one in judged], db),
         scenario="Each criterion below has its scenario.",
+        overview=True,
     )
+
+
+def _met(judged: JudgedCriterion) -> str:
+    """Return how many cells and builds meet their rows."""
+    verdicts = [one.verdict for one in (*judged.cells, *judged.checks)]
+    return f"{verdicts.count(MEETS)} of {len(verdicts)}" if verdicts else quantities.NO_VALUE
 
 
 def _trust(rows: Sequence[RunRow]) -> Table:
@@ -131,6 +147,7 @@ def _section(prepared: PreparedEvaluation, judged: JudgedCriterion, db: Path) ->
             [document.command(prepared, judged.name, db), "", *_cell_commands(prepared, judged, db)]
         ),
         scenario=judged.experiments[0].text if judged.experiments else "Nothing was run.",
+        name=judged.name,
     )
 
 
@@ -180,6 +197,7 @@ def _tables(judged: JudgedCriterion, row: Row) -> Iterator[Table]:
         ["cell", "verdict", *controls, "runs of the candidate"],
         [_line(cell, controls, labels) for cell in cells],
         keys=2,
+        tones=TONES,
     )
 
 
@@ -188,6 +206,7 @@ def _builds(judged: JudgedCriterion) -> Table:
         "Builds of the module on each kernel that is here; each is a should.",
         ["kernel", "verdict", "compiler"],
         [[one.kernel, one.verdict, "; ".join(one.messages)] for one in judged.checks],
+        tones=TONES,
     )
 
 

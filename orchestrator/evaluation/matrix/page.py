@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from orchestrator import __version__
 from orchestrator.evaluation.card import document as cards
+from orchestrator.evaluation.tones import TONES
 from results import report
 from results.matrix.axes import key
 from results.report import LabelledValue, Section, Table
@@ -123,6 +124,7 @@ def _of_row(found: HarmMatrix, row: Row) -> Iterator[Table]:
             f"{f', {where}' if where else ''}.",
             ["newcomer", *(f"incumbent {name}" for name in names)],
             [[name, *_line(name, names, by_pair)] for name in names],
+            tones={shown(cell): TONES[cell.verdict] for cell in here if cell.verdict is not None},
         )
 
 

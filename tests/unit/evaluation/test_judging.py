@@ -98,7 +98,7 @@ def test_the_sentence_names_the_worst_cell_with_its_numbers(tmp_path: Path) -> N
         "that beside reno itself"
     )
     good = judged(tmp_path / "b", harm("throughput"), EQUAL)
-    assert wording.why(good) == "all 2 cells are within their bounds"
+    assert wording.why(good) == "both cells are within their bounds"
 
 
 def test_repetitions_count_that_both_controls_have(tmp_path: Path) -> None:

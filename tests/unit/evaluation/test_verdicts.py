@@ -105,6 +105,20 @@ def test_what_is_not_known_is_not_decided(
     assert (decision.verdict, decision.reason) == (NOT_DECIDED, reason)
 
 
+@pytest.mark.parametrize(
+    ("values", "reason"),
+    [
+        ([7.8, 8.0, 8.2], "all of the interval is beyond this, and none beyond the limit"),
+        ([7.0, 8.0, 9.0], "a part of the interval is beyond this, and none beyond the limit"),
+    ],
+)
+def test_limits_say_how_much_of_the_interval_is_beyond_the_bound(
+    values: list[float], reason: str
+) -> None:
+    decision = decide(row(), values, None)
+    assert (decision.verdict, decision.reason) == (LIMITED, reason)
+
+
 def test_a_single_value_of_equal_runs_is_exact() -> None:
     assert decide(row(), [12.0], None, identical=True).verdict == MEETS
 

@@ -109,6 +109,22 @@ def test_control_characters_are_visible_in_a_report() -> None:
     assert r"x\u202ey" in page
 
 
+def test_an_overview_leads_to_its_sections_and_colours_verdicts() -> None:
+    grades = Table(
+        "Grades.", ["criterion", "grade"], [["harm", "meets"], ["<idle>", "meets"], ["x", "y"]],
+        tones={"meets": "good"}, leads=True,
+    )  # fmt: skip
+    first = section(results=[grades], overview=True)
+    page = html_page("card", [first, section(name="harm"), section(name="<idle>")])
+    assert '<td><a href="#section-2">harm</a></td>' in page
+    assert '<td><a href="#section-3">&lt;idle&gt;</a></td>' in page
+    assert page.count('<span class="tone good n">meets</span>') == 2
+    assert "<td>x</td><td>y</td>" in page
+    assert "<nav>" not in page
+    assert "<nav>" in html_page("report", [section(), section()])
+    assert "Set-up" not in page
+
+
 def test_missing_libraries_are_named_with_the_packages(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [module for module in sys.modules if module.partition(".")[0] == "weasyprint"]:
         monkeypatch.delitem(sys.modules, name)
