@@ -155,7 +155,7 @@ $(NS3): bench/ns3/ns3.lock bench/ns3/dumbbell.cc
 	g++ -std=c++20 -O3 -o $@ bench/ns3/dumbbell.cc -I$$place/include -L$$place/lib64 -Wl,-rpath,$$place/lib64 \
 		$(addprefix -lns3.44-,applications traffic-control internet point-to-point network core)
 
-screenshots: $(DEV_READY)  ## make the quickstart's run and a sweep of 35 runs, and draw the dashboard's pictures in docs/
+screenshots: $(DEV_READY)  ## make runs and two report cards, and draw the pictures of the dashboard and of cards in docs/
 	@$(BIN)/orchestrator guest build --quiet
 	mkdir -p build/screenshots
 	$(BIN)/orchestrator run $(QUICKSTART) --resume --db build/screenshots/runs.db
@@ -173,6 +173,9 @@ screenshots: $(DEV_READY)  ## make the quickstart's run and a sweep of 35 runs, 
 		--height 2.2in --db build/screenshots/runs.db -o docs/trace-sequence.png; \
 	$(BIN)/orchestrator plot queue $$run --from 0.4s --to 1.6s --width ieee-wide \
 		--height 1.9in --db build/screenshots/runs.db -o docs/trace-queue.png
+	for control in cubic scenarios/own-module/mycc; do $(BIN)/orchestrator evaluate $$control --jobs 2 \
+		--db build/screenshots/cards.db -o build/screenshots/$${control##*/}; done
+	$(BIN)/python -m tests.web.card_pictures docs build/screenshots/cubic build/screenshots/mycc
 
 lock:  ## pin the newest versions that pyproject.toml allows, with hashes
 	$(PYTHON) -m venv build/lock
