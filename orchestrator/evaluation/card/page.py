@@ -104,7 +104,7 @@ def _overview(prepared: PreparedEvaluation, judged: Sequence[JudgedCriterion], d
 
 def _met(judged: JudgedCriterion) -> str:
     """Return how many cells and builds meet their rows."""
-    verdicts = [one.verdict for one in (*judged.cells, *judged.checks)]
+    verdicts = [cell.verdict for cell in judged.cells] + [one.verdict for one in judged.checks]
     return f"{verdicts.count(MEETS)} of {len(verdicts)}" if verdicts else quantities.NO_VALUE
 
 
