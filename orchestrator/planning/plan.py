@@ -47,8 +47,8 @@ from orchestrator.planning.flows.faults import (
 from orchestrator.planning.flows.programs import program_faults
 from orchestrator.planning.identity import COMMON, experiment_sha256
 from orchestrator.planning.lab_roles import lab_faults, lab_plan
+from orchestrator.planning.network.network_cards import card_faults, unknown_names, with_cards
 from orchestrator.planning.network.network_state import EventInputs
-from orchestrator.planning.network.offloads import offload_faults, with_offloads
 from orchestrator.planning.network.sizing import sized_queue
 from orchestrator.planning.planned_events import plan_events, with_events
 from orchestrator.planning.runspec import (
@@ -189,6 +189,7 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     if not isinstance(topology, Topology):
         raise TypeError(f"{type(topology).__name__} is not derived from topologies.Topology")
     layout = topology.layout(seed)
+    layout = replace(layout, network=with_cards(variant.scenario, layout.network))
     entries, rtts_ns = expand(variant, layout.network)
     faults = [
         *name_faults(variant, entries),
@@ -209,6 +210,7 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
         ),
         *lab_faults(variant.scenario, layout.network, layout.scenario_paths, entries, hosts),
         *capture_faults(variant.scenario, layout.network, list(chain(*entries))),
+        *unknown_names(variant.scenario, layout.network),
     ]
     faults += [variant.mark(path).fault(message) for path, message in wrong]
     if faults:
@@ -224,8 +226,8 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     )
     if event_faults:
         raise ScenarioError([variant.mark(path).fault(message) for path, message in event_faults])
-    network = with_offloads(variant.scenario, with_events(network, events))
-    if wrong := list(offload_faults(network)):
+    network = with_events(network, events)
+    if wrong := list(card_faults(variant.scenario, network)):
         raise ScenarioError([variant.mark(path).fault(message) for path, message in wrong])
     resolved = variant.scenario.model_dump(
         mode="json", by_alias=True, exclude_none=True, exclude={"matrix", "repetitions", "seeds"}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from results.store.stored import StoredRun
 
 
@@ -13,10 +15,19 @@ def of_run(run: StoredRun) -> list[str]:
     host = run.head.resolved.get("host")
     if not isinstance(host, dict):
         return []
-    lines = []
-    offloads = host.get("offloads")
-    if isinstance(offloads, list) and offloads:
-        lines.append(f"offloads of hosts: {', '.join(map(str, offloads))}")
-    if host.get("small_queues") is True:
-        lines.append("hosts have small queues")
+    lines = list(_lines(host, "hosts", False))
+    for key, of in (("groups", "hosts of group"), ("hosts", "host")):
+        single = host.get(key)
+        for name, options in single.items() if isinstance(single, dict) else ():
+            if isinstance(options, dict):
+                lines += _lines(options, f"{of} {name}", True)
     return lines
+
+
+def _lines(options: dict[str, object], of: str, single: bool) -> Iterator[str]:
+    """Yield what is asked of some hosts; of ``single`` ones also that they have nothing."""
+    offloads, small = options.get("offloads"), options.get("small_queues")
+    if isinstance(offloads, list) and (offloads or single):
+        yield f"offloads of {of}: {', '.join(map(str, offloads)) or 'none'}"
+    if small is True or (small is False and single):
+        yield f"small queues of {of}: {'yes' if small else 'no'}"

@@ -38,10 +38,10 @@ def cut(document: dict[str, Any]) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def is_equal(run: Run, *overrides: str, scenario: Path = QUICKSTART) -> float:
+def is_equal(run: Run, *overrides: str, asked: str = TSO) -> float:
     """Compare a run with TSO with one without; return the frames of a mean super-packet."""
-    without = run(*overrides, scenario=scenario)
-    with_tso = run(*overrides, TSO, scenario=scenario)
+    without = run(*overrides)
+    with_tso = run(*overrides, asked)
     assert failed_checks(without) == failed_checks(with_tso) == set(), with_tso["fidelity"]
     assert with_tso["digest"] == without["digest"]
     packets, frames = cut(with_tso)
@@ -51,6 +51,11 @@ def is_equal(run: Run, *overrides: str, scenario: Path = QUICKSTART) -> float:
 
 def test_every_frame_of_a_super_packet_is_queued_dropped_and_delayed_alone(run: Run) -> None:
     assert is_equal(run, *SHORT) >= 2  # at 10 Mbit/s the least of TCP, two segments
+
+
+@pytest.mark.long
+def test_one_host_alone_may_have_tso(run: Run) -> None:
+    assert is_equal(run, *SHORT, asked="host.hosts.a_src0.offloads=[tso]") >= 2
 
 
 @pytest.mark.long

@@ -109,6 +109,45 @@ def test_a_stored_network_has_the_hosts_and_one_of_before_has_none() -> None:
     assert network_json.decode(plain).tso_hosts == ()
 
 
+def test_a_host_comes_before_its_group_and_that_before_all() -> None:
+    network = planned(
+        "host={offloads: [tso], groups: {a: {offloads: [], small_queues: true}}, "
+        "hosts: {a_dst0: {offloads: [tso]}, b_src0: {small_queues: true}}}"
+    ).network
+    assert network.tso_hosts == ("a_dst0", "b_src0", "b_dst0")
+    assert network.small_queue_hosts == ("a_src0", "a_dst0", "b_src0")
+
+
+@pytest.mark.parametrize(
+    ("host", "words"),
+    [
+        ("{groups: {c: {offloads: [tso]}}}", "there is no group `c`; defined: a, b"),
+        ("{hosts: {a_scr0: {}}}", "there is no host `a_scr0` (did you mean `a_src0`?)"),
+        ("{groups: {a: {offload: [tso]}}}", "unknown key `offload` (did you mean `offloads`?)"),
+        ("{hosts: {a_src0: 3}}", "must be a mapping (keys: offloads, small_queues"),
+    ],
+)
+def test_a_wrong_group_or_host_is_named_with_those_that_are_valid(host: str, words: str) -> None:
+    (message,) = faults(f"host={host}")
+    assert words in message
+
+
+def test_a_fault_of_a_link_is_at_what_asked_for_its_host() -> None:
+    with pytest.raises(ScenarioError) as raised:
+        plan(load(QUICKSTART, (
+            "host={offloads: [], hosts: {b_dst0: {offloads: [tso]}}}",
+            "topology.bottleneck.corruption=0.1%",
+        )))  # fmt: skip
+    assert {fault.column for fault in raised.value.faults} == {48}
+
+
+def test_the_offloads_of_a_group_are_an_axis(tmp_path: Path) -> None:
+    file = tmp_path / "axis.yaml"
+    axis = "matrix: {host.groups.a.offloads: [[], [tso]]}\n"
+    file.write_text(QUICKSTART.read_text(encoding="utf-8") + axis, encoding="utf-8")
+    assert [run.network.tso_hosts for run in plan(load(file)).runs] == [(), HOSTS[:2]]
+
+
 def test_offloads_are_an_axis_of_one_experiment(tmp_path: Path) -> None:
     file = tmp_path / "axis.yaml"
     axis = "matrix: {host.offloads: [[], [tso]]}\n"
