@@ -7,6 +7,7 @@
  * link_transmit.c  packets on their way through queue, transmitter and line
  * link_grants.c    transmission by grants
  * link_losses.c    packets that are lost by their numbers
+ * link_ring.c      the receive ring of a NIC, and its interrupts
  * link_sojourn.c   how long packets waited
  * link_trace.c     the trace event of packets
  */
@@ -46,6 +47,20 @@ struct link_sojourn {
 	u32 *buckets;			/* SOJOURN_BUCKETS */
 };
 
+/* Frames that the NIC of the host has received, and that the host has not got */
+struct link_ring {
+	struct sk_buff *first, *last;
+	u64 coalesce_ns;		/* from the first frame to the interrupt; 0: no ring */
+	u64 interrupt_ns;		/* when it comes, while frames wait */
+	u32 coalesce_frames;		/* so many raise it at once; 0: no number does */
+	u32 limit;			/* in frames; 0: none */
+	u32 frames;
+	u32 due;			/* of these, what the last interrupt was for */
+	u64 interrupts;
+	u64 delivered;
+	u64 drops;
+};
+
 struct link_sched_data {
 	struct Qdisc *queue;		/* packets that wait for the transmitter */
 	struct Qdisc *line;		/* takes packets when transmitted, or noop_qdisc */
@@ -60,7 +75,7 @@ struct link_sched_data {
 	bool waited;			/* whether a packet waits for the transmitter */
 	bool granted;
 	bool held;			/* whether the transmitter stands still */
-	bool bypass;			/* whether packets pass by the line */
+	bool bypass;			/* whether packets pass by line and ring */
 	bool impairing;			/* whether the line is being given a packet */
 	bool cuts;			/* whether super-packets become frames */
 	bool owned;			/* whether packets belong to sockets until they are sent */
@@ -74,6 +89,7 @@ struct link_sched_data {
 	u32 partial_bytes;		/* bytes of it that are left */
 	u64 credit_bytes;		/* of grants */
 	struct link_sojourn sojourn;
+	struct link_ring ring;
 	struct qdisc_watchdog watchdog;
 };
 
@@ -101,6 +117,7 @@ void link_set_held(struct link_sched_data *q, bool held, u64 now_ns);
 struct link_due link_due(const struct link_sched_data *q, u64 now_ns);
 void link_drop_all(struct link_sched_data *q);
 struct sk_buff *link_next(struct Qdisc *sch, u64 begins_ns);
+struct sk_buff *link_arrived(struct Qdisc *sch, u64 now_ns);
 void link_put(struct link_sched_data *q, struct sk_buff *skb, u64 sent_ns);
 
 /* link_grants.c */
@@ -113,6 +130,10 @@ struct link_losses *link_losses_new(const struct nlattr *ranges, u16 port, bool 
 				    struct netlink_ext_ack *extack);
 bool link_losses_choose(struct link_losses *losses, const struct sk_buff *skb);
 int link_losses_dump(const struct link_losses *losses, struct sk_buff *skb);
+
+/* link_ring.c */
+struct sk_buff *link_ring_next(struct Qdisc *sch, u64 now_ns);
+void link_ring_drop_all(struct link_ring *ring);
 
 /* link_sojourn.c */
 int link_sojourn_init(struct link_sojourn *sojourn);

@@ -19,6 +19,9 @@
  * at which it begins. It can leave packets to their sockets until they have been sent, as that NIC
  * does, so that TCP small queues limit what waits there.
  *
+ * A link can end at a NIC that moderates its interrupts (link_ring.c): frames that arrive wait in its
+ * ring for the next one. They count as on their way until then.
+ *
  * A link can instead transmit by grants: each lets a number of bytes leave at once, as the
  * opportunities to send of a recorded trace of a cellular link do. A packet that is larger than the
  * rest of a grant takes that rest, and its other bytes from the next grant. What remains of a grant
@@ -49,6 +52,7 @@
 /* Not const: a policy of kernel 6.1 has no pointer to const. */
 static struct netlink_range_validation link_rates = { .max = TC_LINK_RATE_MAX_BPS };
 static struct netlink_range_validation link_delays = { .max = TC_LINK_DELAY_MAX_NS };
+static struct netlink_range_validation link_coalescing = { .max = TC_LINK_COALESCE_MAX_NS };
 
 static const struct nla_policy link_policy[TCA_LINK_MAX + 1] = {
 	[TCA_LINK_MODEL] = { .type = NLA_U32 },
@@ -67,6 +71,9 @@ static const struct nla_policy link_policy[TCA_LINK_MAX + 1] = {
 	[TCA_LINK_HELD] = NLA_POLICY_MAX(NLA_U8, 1),
 	[TCA_LINK_CUTS] = NLA_POLICY_MAX(NLA_U8, 1),
 	[TCA_LINK_OWNED] = NLA_POLICY_MAX(NLA_U8, 1),
+	[TCA_LINK_COALESCE_NS] = NLA_POLICY_FULL_RANGE(NLA_U64, &link_coalescing),
+	[TCA_LINK_COALESCE_FRAMES] = { .type = NLA_U32 },
+	[TCA_LINK_RING] = { .type = NLA_U32 },
 };
 
 /* Return the list that a request has, NULL if it has none. */
@@ -118,6 +125,12 @@ static void link_set(struct Qdisc *sch, struct nlattr **tb)
 		q->cuts = nla_get_u8(tb[TCA_LINK_CUTS]);
 	if (tb[TCA_LINK_OWNED])
 		q->owned = nla_get_u8(tb[TCA_LINK_OWNED]);
+	if (tb[TCA_LINK_COALESCE_NS])
+		q->ring.coalesce_ns = nla_get_u64(tb[TCA_LINK_COALESCE_NS]);
+	if (tb[TCA_LINK_COALESCE_FRAMES])
+		q->ring.coalesce_frames = nla_get_u32(tb[TCA_LINK_COALESCE_FRAMES]);
+	if (tb[TCA_LINK_RING])
+		q->ring.limit = nla_get_u32(tb[TCA_LINK_RING]);
 	if (tb[TCA_LINK_GRANT_BYTES])
 		link_grant(q, nla_get_u32(tb[TCA_LINK_GRANT_BYTES]));
 	if (tb[TCA_LINK_INTERVAL])
@@ -213,6 +226,9 @@ static int link_dump(struct Qdisc *sch, struct sk_buff *skb)
 	    nla_put_u8(skb, TCA_LINK_HELD, q->held) ||
 	    nla_put_u8(skb, TCA_LINK_CUTS, q->cuts) ||
 	    nla_put_u8(skb, TCA_LINK_OWNED, q->owned) ||
+	    nla_put_u64_64bit(skb, TCA_LINK_COALESCE_NS, q->ring.coalesce_ns, TCA_LINK_PAD) ||
+	    nla_put_u32(skb, TCA_LINK_COALESCE_FRAMES, q->ring.coalesce_frames) ||
+	    nla_put_u32(skb, TCA_LINK_RING, q->ring.limit) ||
 	    link_losses_dump(q->losses, skb)) {
 		nla_nest_cancel(skb, nest);
 		return -EMSGSIZE;
@@ -243,6 +259,10 @@ static int link_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	stats.cut_packets = q->cut_packets;
 	stats.cut_frames = q->cut_frames;
 	stats.aggregates = q->sojourn.aggregates;
+	stats.ring_interrupts = q->ring.interrupts;
+	stats.ring_delivered = q->ring.delivered;
+	stats.ring_drops = q->ring.drops;
+	stats.ring_frames = q->ring.frames;
 	stats.line_drops = stats.losses_earlier_lost + stats.losses_lost;
 	if (q->line != &noop_qdisc)
 		stats.line_drops += q->line->qstats.drops;

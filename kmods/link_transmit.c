@@ -245,7 +245,7 @@ static void link_lose(struct Qdisc *sch, struct sk_buff *skb, struct sk_buff **t
 }
 
 /* Return the next packet that has arrived. */
-static struct sk_buff *link_arrived(struct Qdisc *sch, u64 now_ns)
+struct sk_buff *link_arrived(struct Qdisc *sch, u64 now_ns)
 {
 	struct link_sched_data *q = qdisc_priv(sch);
 	struct sk_buff *skb = NULL, *to_free = NULL;
@@ -277,7 +277,10 @@ struct sk_buff *link_dequeue(struct Qdisc *sch)
 
 	link_catch_up(sch, now_ns);
 	link_complete(q, now_ns);
-	skb = link_arrived(sch, now_ns);
+	if ((q->ring.coalesce_ns && !q->bypass) || q->ring.frames)
+		skb = link_ring_next(sch, now_ns);
+	else
+		skb = link_arrived(sch, now_ns);
 	if (skb) {
 		qdisc_qstats_backlog_dec(sch, skb);
 		sch->q.qlen--;
@@ -288,6 +291,8 @@ struct sk_buff *link_dequeue(struct Qdisc *sch)
 		next_ns = link_cb(q->first)->arrives_ns;
 	if (q->unsent)
 		next_ns = min(next_ns, link_cb(q->unsent)->sent_ns);
+	if (q->ring.frames)
+		next_ns = min(next_ns, q->ring.interrupt_ns);
 	if (q->waited && !q->granted && !q->held && !link_is_fifo(q->queue))
 		next_ns = min(next_ns, q->free_ns);
 	if (next_ns != U64_MAX)
@@ -343,6 +348,7 @@ void link_drop_all(struct link_sched_data *q)
 {
 	rtnl_kfree_skbs(q->first, q->last);
 	rtnl_kfree_skbs(q->partial, q->partial);
+	link_ring_drop_all(&q->ring);
 	q->first = NULL;
 	q->last = NULL;
 	q->unsent = NULL;

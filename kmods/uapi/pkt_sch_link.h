@@ -14,6 +14,7 @@
 
 #define TC_LINK_RATE_MAX_BPS	100000000000ULL
 #define TC_LINK_DELAY_MAX_NS	3600000000000ULL
+#define TC_LINK_COALESCE_MAX_NS	1000000000ULL
 #define TC_LINK_LOSSES_MAX	256	/* ranges: an answer has room for so many */
 
 /* Minor numbers of the classes */
@@ -33,6 +34,7 @@ enum {
 	TC_LINK_LOST_BY_LINE,	/* by the qdisc that takes transmitted packets */
 	TC_LINK_MARKED,		/* its ECN codepoint, when it came; follows TC_LINK_ENQUEUED */
 	TC_LINK_DUPLICATED,	/* by that qdisc, which gave the link another packet */
+	TC_LINK_LOST_BY_RING,	/* the receive ring was full */
 };
 
 /* In TCA_OPTIONS, which must have NLA_F_NESTED */
@@ -43,7 +45,7 @@ enum {
 	TCA_LINK_DELAY_NS,	/* u64, propagation delay */
 	TCA_LINK_GRANTED,	/* u8, 1: transmit by grants; 0: by the rate */
 	TCA_LINK_GRANT_BYTES,	/* u32, one more grant */
-	TCA_LINK_BYPASS,	/* u8, 1: packets pass by the line, as if there were none */
+	TCA_LINK_BYPASS,	/* u8, 1: packets pass by line and ring, as if there were none */
 	TCA_LINK_PAD,
 	TCA_LINK_LOSSES,	/* struct tc_link_range[], packets to lose; counts anew */
 	TCA_LINK_LOSSES_PORT,	/* u16, of the packets that count; 0: of any */
@@ -52,6 +54,9 @@ enum {
 	TCA_LINK_HELD,		/* u8, 1: the transmitter stands still; 0: it goes on */
 	TCA_LINK_CUTS,		/* u8, 1: super-packets (GSO) that come are cut into frames */
 	TCA_LINK_OWNED,		/* u8, 1: packets belong to their socket until they are sent */
+	TCA_LINK_COALESCE_NS,	/* u64, from a frame in the receive ring to its interrupt */
+	TCA_LINK_COALESCE_FRAMES, /* u32, so many frames raise it at once; 0: no number does */
+	TCA_LINK_RING,		/* u32, frames that the receive ring holds; 0: no limit */
 	__TCA_LINK_MAX
 };
 
@@ -82,6 +87,10 @@ struct tc_link_xstats {
 	__u64	cut_packets;		/* super-packets that were cut */
 	__u64	cut_frames;		/* made of them */
 	__u64	aggregates;		/* super-packets that came to the queue as such */
+	__u64	ring_interrupts;	/* of the NIC at which the link ends */
+	__u64	ring_delivered;		/* frames that its host got by them */
+	__u64	ring_drops;		/* frames that found the receive ring full */
+	__u64	ring_frames;		/* frames that wait there */
 };
 
 /*

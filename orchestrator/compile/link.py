@@ -22,11 +22,16 @@ def link_document(
     and with ``owned`` packets belong to their sockets until they have been sent.
     """
     if channel.rate_bps is None and not (
-        channel.delay_s or channel.delay_changes or channel.impaired or cuts or owned
+        channel.delay_s
+        or channel.delay_changes
+        or channel.impaired
+        or channel.ring is not None
+        or cuts
+        or owned
     ):
         return None
     delay_s = 0.0 if channel.impaired else channel.delay_s
-    return Transmitter(channel.rate_bps, delay_s, cuts, owned).qdisc().document()
+    return Transmitter(channel.rate_bps, delay_s, cuts, owned, channel.ring).qdisc().document()
 
 
 def chosen_settings(

@@ -108,6 +108,8 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
     }
     if network.tso_hosts:
         document["tso_hosts"] = list(network.tso_hosts)
+    if network.gro_hosts:
+        document["gro_hosts"] = list(network.gro_hosts)
     if network.ecmp_seed is not None:
         document["pair_rules"] = pair_rules(run)
     if network.spray:

@@ -161,6 +161,8 @@ class _ChannelPackets(Form):
     policer: _Passage | None = None
     queue: _Stage | None = None
     delay: _LastStage | None = None
+    ring: _Stage | None = None
+    interrupts: Count | None = None
     super_packets: _Stage | None = None
 
 

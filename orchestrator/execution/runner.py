@@ -37,6 +37,7 @@ from orchestrator.files.temporary import (
     remove_with_retries,
 )
 from orchestrator.planning import captures
+from orchestrator.planning.network.network_cards import has_cards
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol import engines
@@ -168,9 +169,7 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
             f"--backend {backend.name}: the topology live-path is a real network between lab hosts,"
             f" and nothing to emulate: run it with --backend {' or '.join(able)}"
         )
-    if not traits.emulates_network_cards and any(
-        run.network.tso_hosts or run.network.small_queue_hosts for run in plan.runs
-    ):
+    if not traits.emulates_network_cards and any(has_cards(run.network) for run in plan.runs):
         able = [name for name in backends.MODULES if backends.traits(name).emulates_network_cards]
         raise UsageError(
             f"--backend {backend.name}: it emulates no network cards of hosts (`host`)\n"

@@ -20,8 +20,8 @@ are between two devices, where no counter has them."""
 _MODULUS = 2**32
 """The kernel's counters of qdiscs have 32 bits."""
 
-Stage = Literal["policer", "queue", "delay"]
-_STAGES: tuple[Stage, ...] = ("policer", "queue", "delay")
+Stage = Literal["policer", "queue", "delay", "ring"]
+_STAGES: tuple[Stage, ...] = ("policer", "queue", "delay", "ring")
 Count = Callable[[PacketReading], int]
 """How many packets a reading has at a place."""
 
@@ -41,7 +41,7 @@ class _NetworkPart(NamedTuple):
 
 
 def check(evidence: Evidence) -> Iterable[Check]:
-    """Yield one check over all places: devices, policers, queues, netems, switches and hosts.
+    """Yield one check over all places: devices, policers, queues, netems, rings, switches, hosts.
 
     Packets from the start of traffic to the end count, of every protocol. Runs without the fact
     yield nothing. Lab hosts do not report it: their interfaces carry packets of other programs.

@@ -14,10 +14,12 @@ _OF_TSO = ("gso", "tso")
 def check(evidence: Evidence) -> Iterable[Check]:
     """Yield one check: offloads (TSO, GSO, GRO) that are not as requested at either time.
 
-    They are off but at a host with TSO, which has TSO and GSO on.
+    They are off but at a host with TSO, which has TSO and GSO on, and at a host with GRO.
     """
     wrong: set[str] = set()
-    requested = {(f"{host}/", name) for host in evidence.network.tso_hosts for name in _OF_TSO}
+    network = evidence.network
+    requested = {(f"{host}/", name) for host in network.tso_hosts for name in _OF_TSO}
+    requested |= {(f"{host}/", "gro") for host in network.gro_hosts}
     count = 0
     for when in ("start", "end"):
         interfaces = evidence.one(facts.Interfaces, at=when)["interfaces"]

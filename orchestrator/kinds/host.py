@@ -4,14 +4,65 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainSerializer,
+    PlainValidator,
+    WithJsonSchema,
+    field_validator,
+)
 
-from orchestrator.kinds.fields import Path, Strict
+from orchestrator import units
+from orchestrator.kinds.fields import Path, ShortForm, Strict, Time
+from orchestrator.protocol.links.link import COALESCE_MAX_NS
+from orchestrator.protocol.units import NS_PER_S, nanoseconds
 
-Offload = Literal["tso"]
-"""tso: TCP hands several segments to the network card at once, which makes frames of them."""
+Offload = Literal["tso", "gro"]
+"""tso: TCP hands several segments to the network card at once, which makes frames of them.
+
+gro: the kernel merges frames that it gets at once, before TCP gets them."""
+
+
+def _moderation(time_s: float) -> float:
+    if nanoseconds(time_s) > COALESCE_MAX_NS:
+        raise ValueError(f"may be {COALESCE_MAX_NS // NS_PER_S}s at most")
+    return time_s
+
+
+def _ring(value: object) -> int:
+    size = value if type(value) is int else units.parse_limit(value, "ring", ("p",)).packets
+    assert size is not None, "frames are its only unit"
+    return size
+
+
+Ring = Annotated[
+    int,
+    PlainValidator(_ring),
+    PlainSerializer(lambda frames: f"{frames}p", when_used="json"),
+    WithJsonSchema(
+        {"type": "string", "pattern": f"^{units.NUMBER_PATTERN}p$", "examples": ["512p"]}
+    ),
+]
+"""Frames that a receive ring holds."""
+
+
+class Coalescing(ShortForm):
+    """When a network card interrupts its host for frames that came; a time alone is `time`."""
+
+    short = "time"
+
+    time: Annotated[Time, AfterValidator(_moderation)] = Field(
+        description="from the first frame that waits to the interrupt; 0s delivers each at once"
+    )
+    frames: int | None = Field(
+        default=None,
+        ge=1,
+        le=units.LIMIT_MAX,
+        description="so many frames that wait raise it at once; no number does when not given",
+    )
 
 
 @dataclass(frozen=True)
@@ -21,6 +72,13 @@ class HostCard:
     places: Mapping[str, Path]
     offloads: Collection[Offload] = ()
     small_queues: bool = False
+    coalesce: Coalescing | None = None
+    ring: int | None = None
+
+    @property
+    def moderates(self) -> bool:
+        """Whether frames wait for an interrupt."""
+        return self.coalesce is not None and self.coalesce.time > 0
 
 
 class CardOptions(Strict):
@@ -33,6 +91,16 @@ class CardOptions(Strict):
     )
     small_queues: bool | None = Field(
         default=None, description="as for all hosts, see [HostOptions](#hostoptions)"
+    )
+    coalesce: Coalescing | None = Field(
+        default=None,
+        description="moderation of receive interrupts: a frame that came waits in the card's ring "
+        "for the next interrupt, and then the host gets all that wait, at once. 0s is none",
+    )
+    ring: Ring | None = Field(
+        default=None,
+        description="frames that the receive ring holds; one that finds it full is dropped. "
+        "Without it, the ring has no limit. It needs `coalesce`",
     )
 
     @field_validator("offloads")
@@ -54,7 +122,8 @@ class HostOptions(CardOptions):
     offloads: list[Offload] | None = Field(
         default_factory=list,
         description="what the network card does for the host. `tso`: TCP hands it super-packets "
-        "of up to 64 kB, and it cuts them into frames where the host's link begins",
+        "of up to 64 kB, and it cuts them into frames where the host's link begins. `gro`: the "
+        "host's kernel merges segments of a flow that come at once into one, of up to 64 kB",
     )
     small_queues: bool | None = Field(
         default=False,

@@ -19,6 +19,7 @@ from orchestrator.protocol.links.frames import (
     DEFAULT_MTU_BYTES,
     ETHERNET_BYTES,
 )
+from orchestrator.protocol.links.link import ReceiveRing
 
 
 @dataclass(frozen=True)
@@ -31,6 +32,7 @@ class Channel:
     ``duplication`` and ``corruption`` are probabilities of each packet. The rate of a channel with
     a ``trace`` is the trace's mean. A ``rate_model`` changes the rate while traffic runs, in step
     with the loss. With a ``delay_trace``, ``delay_s`` is its value as the run begins.
+    A ``ring`` is that of the network card of the host at which the channel ends.
 
     Events change the rest: ``later_rates`` in the order of time, ``later_losses``, and the largest
     ``later_corruption``. ``delay_changes`` and ``impairment_changes`` (any but loss) tell whether
@@ -56,6 +58,7 @@ class Channel:
     impairment_changes: bool = False
     mtu_bytes: int = DEFAULT_MTU_BYTES
     delay_trace: Steps | None = None
+    ring: ReceiveRing | None = None
 
     @property
     def least_delay_s(self) -> float:

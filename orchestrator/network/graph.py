@@ -82,7 +82,7 @@ class Network:
     them at random for every packet; ``path`` is the first one then, and ``spread`` has all. The
     ``tso_hosts`` hand super-packets to their links, where they become frames. What
     the ``small_queue_hosts`` have in their own links belongs to their sockets until it has been
-    sent.
+    sent. The kernels of the ``gro_hosts`` merge segments that come at once.
     """
 
     hosts: tuple[str, ...]
@@ -95,6 +95,7 @@ class Network:
     spray: bool = False
     tso_hosts: tuple[str, ...] = ()
     small_queue_hosts: tuple[str, ...] = ()
+    gro_hosts: tuple[str, ...] = ()
     _leaves: set[str] = field(init=False, repr=False, compare=False, default_factory=set)
     _numbers: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
     _edges: dict[str, list[_Edge]] = field(
@@ -272,10 +273,13 @@ def path_delay_s(path: Iterable[Hop]) -> float:
 def crossing_ns(path: Iterable[Hop], frame_bytes: int) -> int:
     """Return how long a frame takes over idle links that store and forward it, in ns.
 
-    Each link transmits it at its rate, and then it propagates.
+    Each link transmits it at its rate, and then it propagates. At its end it may wait for the
+    interrupt of a network card.
     """
     return sum(
-        transmission_ns(frame_bytes, hop.channel.rate_bps) + nanoseconds(hop.channel.delay_s)
+        transmission_ns(frame_bytes, hop.channel.rate_bps)
+        + nanoseconds(hop.channel.delay_s)
+        + (0 if hop.channel.ring is None else hop.channel.ring.alone_ns)
         for hop in path
     )
 

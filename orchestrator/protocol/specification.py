@@ -371,6 +371,8 @@ class TestbedSpec(_RunSpec):
     probes: ProbesSpec
     tso_hosts: NotRequired[list[str]]
     """Hosts that hand super-packets to their links. Only these links cut them into frames."""
+    gro_hosts: NotRequired[list[str]]
+    """Hosts whose kernels merge segments that come at once."""
     capture: NotRequired[CaptureSpec]
     interactive: NotRequired[bool]
     """Whether the network is for a user's commands; then it has no flows."""

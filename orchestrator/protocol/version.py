@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SPECIFICATION_VERSION = 11
+SPECIFICATION_VERSION = 12
 """Version of this package's contract. Raise it when any form or meaning changes."""
 
 LINK_MODEL = 3

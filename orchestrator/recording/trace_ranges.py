@@ -24,7 +24,7 @@ _VALUES: Mapping[str, Mapping[str, Sequence[int]]] = {
         "info_bytes": range(records.CA_INFO_BYTES + 1),
     },
     "events": {"what": range(records.CA_STATE, records.CWND + 1)},
-    "links": {"step": range(records.ENQUEUED, records.DUPLICATED + 1), "to_sink": _FLAG},
+    "links": {"step": range(records.ENQUEUED, records.LOST_BY_RING + 1), "to_sink": _FLAG},
     "drops": {"to_sink": _FLAG},
     "frames": {"step": records.FRAME_STEPS},
     "hosts": {},

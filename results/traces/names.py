@@ -14,6 +14,7 @@ STEPS = {
     records.LOST_BY_LINE: "lost by the line",
     records.MARKED: "marked",
     records.DUPLICATED: "duplicated",
+    records.LOST_BY_RING: "dropped at a full ring",
     records.SENT: "sent",
     records.RECEIVED: "received",
 }
@@ -21,6 +22,7 @@ STEPS = {
 
 LOSSES = (
     records.REFUSED, records.DROPPED, records.LOST_BY_NUMBER, records.LOST_BY_LINE,
+    records.LOST_BY_RING,
 )  # fmt: skip
 """Steps after which a packet is gone."""
 

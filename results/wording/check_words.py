@@ -21,6 +21,7 @@ WORDS: Mapping[str, str] = {
     "full_queue_delay": "delay of a full queue",
     "host_load": "other load on the host",
     "hosts_as_requested": "interfaces, routes and sysctls as requested",
+    "interrupts": "interrupts of network cards",
     "kernel_warnings": "warnings of the kernel",
     "loss": "share of lost packets",
     "loss by number": "losses by number",

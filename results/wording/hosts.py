@@ -29,5 +29,12 @@ def _lines(options: dict[str, object], of: str, single: bool) -> Iterator[str]:
     offloads, small = options.get("offloads"), options.get("small_queues")
     if isinstance(offloads, list) and (offloads or single):
         yield f"offloads of {of}: {', '.join(map(str, offloads)) or 'none'}"
+    moderation, ring = options.get("coalesce"), options.get("ring")
+    if isinstance(moderation, dict):
+        frames = moderation.get("frames")
+        text = f"{moderation.get('time')}{'' if frames is None else f', or {frames} frames'}"
+        yield f"receive interrupts of {of}: after {text}"
+    if isinstance(ring, str):
+        yield f"receive rings of {of}: {ring}"
     if small is True or (small is False and single):
         yield f"small queues of {of}: {'yes' if small else 'no'}"

@@ -44,7 +44,7 @@ FORMS = {
     records.SOCKET: _form(_SOCKET_FIELDS, range(1)),
     records.STATE: _form(records.STATE_FIELDS, range(records.BY_SEGMENT, records.BY_TIMER + 1)),
     records.EVENT: _form(records.EVENT_FIELDS, range(records.CA_STATE, records.CWND + 1)),
-    records.LINK: _form(records.LINK_FIELDS, range(records.ENQUEUED, records.DUPLICATED + 1)),
+    records.LINK: _form(records.LINK_FIELDS, range(records.ENQUEUED, records.LOST_BY_RING + 1)),
     records.DROP: _form(records.DROP_FIELDS, range(1)),
     records.FULL: _form([], range(1)),
 }

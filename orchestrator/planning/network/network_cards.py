@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from orchestrator.kinds.fields import Path
 from orchestrator.kinds.host import HostCard, HostOptions
-from orchestrator.network import Hop, Network
+from orchestrator.network import Channel, Hop, Network
+from orchestrator.protocol.links.link import ReceiveRing
+from orchestrator.protocol.units import nanoseconds
 from orchestrator.scenario import Scenario
 from orchestrator.suggestions import suggest
 from orchestrator.units import listed, shown
@@ -16,7 +19,7 @@ Fault = tuple[Path, str]
 
 
 def with_cards(scenario: Scenario, network: Network) -> Network:
-    """Return the network with the hosts that have TSO, and those that have small queues."""
+    """Return the network with what the network cards of its hosts have."""
     if scenario.host is None:
         return network
     cards = _by_host(scenario.host, network)
@@ -24,6 +27,33 @@ def with_cards(scenario: Scenario, network: Network) -> Network:
         network,
         tso_hosts=tuple(host for host in cards if "tso" in cards[host].offloads),
         small_queue_hosts=tuple(host for host in cards if cards[host].small_queues),
+        gro_hosts=tuple(host for host in cards if "gro" in cards[host].offloads),
+        links=tuple(
+            replace(
+                link,
+                forward=_ending(link.forward, cards.get(link.b)),
+                reverse=_ending(link.reverse, cards.get(link.a)),
+            )
+            for link in network.links
+        ),
+    )
+
+
+def _ending(channel: Channel, card: HostCard | None) -> Channel:
+    """Return a channel that ends at a host with that network card, None at a switch."""
+    if card is None or card.coalesce is None or not card.moderates:
+        return channel
+    time_ns, frames = nanoseconds(card.coalesce.time), card.coalesce.frames or 0
+    return replace(channel, ring=ReceiveRing(time_ns, frames, card.ring or 0))
+
+
+def has_cards(network: Network) -> bool:
+    """Return whether a host of the network has a network card that does anything."""
+    return bool(
+        network.tso_hosts
+        or network.small_queue_hosts
+        or network.gro_hosts
+        or any(hop.channel.ring is not None for link in network.links for hop in link.hops)
     )
 
 
@@ -54,9 +84,11 @@ def card_faults(scenario: Scenario, network: Network) -> Iterator[Fault]:
     """
     if scenario.host is None:
         return
-    if network.live and (network.tso_hosts or network.small_queue_hosts):
+    if network.live and has_cards(network):
         yield ("host",), "the topology live-path has real hosts, so no network card is emulated"
-    places = {host: card.places for host, card in _by_host(scenario.host, network).items()}
+    cards = _by_host(scenario.host, network)
+    places = {host: card.places for host, card in cards.items()}
+    yield from dict.fromkeys(chain.from_iterable(map(_rings, cards.values())))
     for node, hop in _hops_by_start(network):
         if node in network.small_queue_hosts:
             yield from _socket_queues(places[node]["small_queues"], hop)
@@ -70,6 +102,16 @@ def _hops_by_start(network: Network) -> Iterator[tuple[str, Hop]]:
     for link in network.links:
         for hop in link.hops:
             yield (link.a if hop.direction == "forward" else link.b), hop
+
+
+def _rings(card: HostCard) -> Iterator[Fault]:
+    """Yield a ring in which no frame ever waits, unless moderation is switched off there."""
+    if card.ring is not None and card.coalesce is None:
+        yield (
+            card.places["ring"],
+            "no frame waits in a `ring` without moderation of interrupts: give `coalesce`, such as "
+            "50us, or leave out `ring`",
+        )
 
 
 def _policed(path: Path, hop: Hop) -> Iterator[Fault]:

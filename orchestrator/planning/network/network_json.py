@@ -32,8 +32,14 @@ T = TypeVar("T")
 
 _ADDED: Mapping[Any, Mapping[str, Any]] = {
     Statistic: {"signed": False},
-    Network: {"ecmp_seed": None, "spray": False, "tso_hosts": [], "small_queue_hosts": []},
-    Channel: {"delay_trace": None},
+    Network: {
+        "ecmp_seed": None,
+        "spray": False,
+        "tso_hosts": [],
+        "small_queue_hosts": [],
+        "gro_hosts": [],
+    },
+    Channel: {"delay_trace": None, "ring": None},
 }
 """Fields that networks of earlier runs lack, with their defaults."""
 

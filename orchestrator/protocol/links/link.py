@@ -23,8 +23,12 @@ RATE_MAX_BPS = 100_000_000_000
 DELAY_MAX_NS = 3_600_000_000_000
 """TC_LINK_DELAY_MAX_NS."""
 
+COALESCE_MAX_NS = 1_000_000_000
+"""TC_LINK_COALESCE_MAX_NS."""
+
 RATE, DELAY, GRANTED, BYPASS, HELD = "rate_bps", "delay_ns", "granted", "bypass", "held"
 CUTS, OWNED = "cuts", "owned"
+COALESCE, COALESCE_FRAMES, RING = "coalesce_ns", "coalesce_frames", "ring_packets"
 """Names of the settings."""
 
 _MODEL, _RATE_BPS, _DELAY_NS, _GRANTED = (1,), (2,), (3,), (4,)
@@ -34,6 +38,7 @@ _BYPASS = (6,)
 _HELD = (12,)
 _CUTS = (13,)
 _OWNED = (14,)
+_COALESCE, _COALESCE_FRAMES, _RING = (15,), (16,), (17,)
 INTERVAL_ATTRIBUTE = 11
 """TCA_LINK_INTERVAL: begins another interval of the largest sojourn time."""
 
@@ -52,6 +57,10 @@ XSTATS_FIELDS = {
     "cut_packets": "Q",
     "cut_frames": "Q",
     "aggregates": "Q",
+    "ring_interrupts": "Q",
+    "ring_delivered": "Q",
+    "ring_drops": "Q",
+    "ring_frames": "Q",
 }
 """Names and formats of the fields of struct tc_link_xstats."""
 XSTATS = struct.Struct("=" + "".join(XSTATS_FIELDS.values()))
@@ -78,17 +87,44 @@ def bucket_span_ns(index: int) -> tuple[int, int]:
     return low * BUCKET_UNIT_NS, (low + (1 << shift)) * BUCKET_UNIT_NS
 
 
+class ReceiveRing(NamedTuple):
+    """The receive ring of the network card at which one direction of a link ends.
+
+    The interrupt comes ``coalesce_ns`` after the first frame that waits, or when ``frames`` wait; 0
+    of these: no number raises it. The ring holds ``limit`` frames; 0: any number.
+    """
+
+    coalesce_ns: int
+    frames: int = 0
+    limit: int = 0
+
+    @property
+    def alone_ns(self) -> int:
+        """How long a frame waits that comes alone."""
+        return 0 if self.frames == 1 else self.coalesce_ns
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Return the settings of a sch_link."""
+        return (
+            Setting(COALESCE, _COALESCE, self.coalesce_ns, "Q"),
+            Setting(COALESCE_FRAMES, _COALESCE_FRAMES, self.frames),
+            Setting(RING, _RING, self.limit),
+        )
+
+
 class Transmitter(NamedTuple):
     """How one direction of a link sends packets; a rate of None takes no time.
 
     One that ``cuts`` makes frames of super-packets when they come, as a network card with TSO does.
-    With ``owned`` packets belong to their sockets until they have been sent.
+    With ``owned`` packets belong to their sockets until they have been sent. With a ``ring`` they
+    wait for an interrupt where the link ends.
     """
 
     rate_bps: int | None
     delay_s: float
     cuts: bool = False
     owned: bool = False
+    ring: ReceiveRing | None = None
 
     def qdisc(self) -> Qdisc:
         """Return the sch_link that does this."""
@@ -100,7 +136,13 @@ class Transmitter(NamedTuple):
             bypass_setting(False),
             *((Setting(CUTS, _CUTS, 1, "B"),) if self.cuts else ()),
             *((Setting(OWNED, _OWNED, 1, "B"),) if self.owned else ()),
+            *(() if self.ring is None else self.ring.settings()),
         ))  # fmt: skip
+
+
+def has_ring(link: LinkQdiscSpec | None) -> bool:
+    """Return whether frames wait for interrupts where a link ends, by its specification."""
+    return link is not None and any(each["name"] == COALESCE for each in link["settings"])
 
 
 def rate_of(link: LinkQdiscSpec | None) -> int:

@@ -12,6 +12,10 @@ class _OfChannelPackets(TypedDict, total=False):
     """Packets that were transmitted, that the queue dropped, and that wait in it."""
     delay: tuple[int, int, int]
     """Packets that were delayed, that netem dropped, and that are on their way."""
+    ring: tuple[int, int, int]
+    """Frames that the host got by interrupts, that its full ring dropped, and that wait in it."""
+    interrupts: int
+    """Of the network card at which the direction ends; given with ``ring``."""
     super_packets: tuple[int, int, int]
     """Super-packets that were cut, the frames made of them, and super-packets that came to the
     queue as such; only in a run some of whose hosts have TSO."""

@@ -135,7 +135,8 @@ CA_STATE, RETRANSMIT, COUNTER, TCP_STATE, TIMER, CWND = range(1, 7)
 
 (
     ENQUEUED, BEGUN, ARRIVED, REFUSED, DROPPED, LOST_BY_NUMBER, LOST_BY_LINE, MARKED, DUPLICATED,
-) = range(1, 10)  # fmt: skip
+    LOST_BY_RING,
+) = range(1, 11)  # fmt: skip
 """Steps of a packet's way through a link: TC_LINK_* of kmods/uapi/pkt_sch_link.h."""
 
 SENT, RECEIVED = AT_HOSTS = (16, 17)

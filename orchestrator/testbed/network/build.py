@@ -237,6 +237,8 @@ class Bed:
             node.tool.set_offloads(interface.name)
             if host["name"] in self.spec.get("tso_hosts", ()):
                 node.tool.set_segmentation(interface.name)
+            if host["name"] in self.spec.get("gro_hosts", ()):
+                node.tool.set_offload(interface.name, "gro", on=True)
             if corrupted:  # netem damages the first piece only: the headers
                 node.tool.send_in_one_piece(interface.name)
             if self.spec["sysctls"]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from orchestrator.protocol.links.link import bypass_setting
+from orchestrator.protocol.links.link import bypass_setting, has_ring
 from orchestrator.protocol.numbering import CHANNEL_ENDS, link_and_direction
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.network import redirect as redirection
@@ -37,11 +37,12 @@ def shape(route: Netlink, channel: ChannelSpec, name: str, index: int) -> None:
 
 
 def bypass_netems(bed: ShapedNetwork, on: bool) -> None:
-    """Let all packets bypass all netems, or no longer."""
+    """Let all packets bypass all netems and receive rings, or no longer."""
     setting = bypass_setting(on).document()
     for link in bed.links.values():
         for direction, (_source, sink) in CHANNEL_ENDS.items():
-            if link.spec[direction]["netem"] is not None:
+            spec = link.spec[direction]
+            if spec["netem"] is not None or has_ring(spec["link"]):
                 name, index = link.device(sink)
                 qdisc.change_root(bed.wires, index, "link", qdisc.pack([setting]), name)
     bed.wires.flush()

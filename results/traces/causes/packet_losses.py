@@ -114,6 +114,8 @@ def _cause(
         return "early drop", f"{aqm} at {name} dropped what had waited"
     if step == records.LOST_BY_NUMBER:
         return "loss by number", f"{name} loses packets by their numbers"
+    if step == records.LOST_BY_RING:
+        return "full ring", f"the receive ring behind {name} was full"
     return "loss by the line", f"the line of {name} lost packets by its loss model"
 
 

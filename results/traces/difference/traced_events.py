@@ -160,6 +160,7 @@ _STEPS = {
     records.LOST_BY_LINE: "the line of {channel} lost {packet}",
     records.MARKED: "the queue of {channel} marked {packet}, and held {held}",
     records.DUPLICATED: "{channel} duplicated {packet}",
+    records.LOST_BY_RING: "the receive ring behind {channel} was full and dropped {packet}",
 }
 
 

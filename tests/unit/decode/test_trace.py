@@ -252,7 +252,7 @@ REFUSED: dict[str, tuple[bytes, str]] = {
     "an event of sort 0": (KNOWN + traces.event(T, 1, 0), "kind 3 is of an unknown sort"),
     "an event of sort 7": (KNOWN + traces.event(T, 1, 7), "kind 3 is of an unknown sort"),
     "step 0": (traces.link(T, FORWARD, 0, SOURCE, SINK), "kind 5 is of an unknown sort"),
-    "step 10": (traces.link(T, FORWARD, 10, SOURCE, SINK), "kind 5 is of an unknown sort"),
+    "step 11": (traces.link(T, FORWARD, 11, SOURCE, SINK), "kind 5 is of an unknown sort"),
     "a connection of a sort": (said(KNOWN, 11, b"\1"), "kind 1 is of an unknown sort"),
     "a limit of a sort": (said(traces.full(T), 11, b"\1"), "kind 7 is of an unknown sort"),
     "a frame that arrived": (

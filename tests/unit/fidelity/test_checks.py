@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from orchestrator.execution.samples_plan import samples_plan
 from orchestrator.fidelity import (
     check_base_rtt,
     check_burst,
     check_congestion,
     check_drops,
     check_hosts,
+    check_interrupts,
     check_loss,
     check_offloads,
     check_rate,
@@ -22,10 +24,13 @@ from orchestrator.fidelity import (
     check_window,
     judge,
 )
+from orchestrator.planning.plan import plan
 from orchestrator.recording.model import Check, FlowRecord
+from orchestrator.scenario import load
 from tests.support.checks import (
     BEHIND_NS,
     FRAME_NS,
+    QUICKSTART,
     burst,
     evidence,
     only,
@@ -213,6 +218,55 @@ def test_a_host_with_tso_must_have_it_and_no_other_interface() -> None:
     check = judged(gso=True, tso=False, gro=True)
     assert (check.ok, check.measured) == (False, 2)
     assert check.detail == "gro of a_src0/eth0, tso of a_src0/eth0 is off"
+
+
+def test_a_host_with_gro_must_have_it() -> None:
+    host = {"fact": "interfaces", "interfaces": {"a_dst0/eth0": {"offloads": {"gro": True}}}}
+    facts = [{**host, "at": at} for at in ("start", "end")]
+    asked = ("host.hosts.a_dst0.offloads=[gro]",)
+    assert only(check_offloads.check(evidence(facts, overrides=asked))).ok is True
+    assert only(check_offloads.check(evidence(facts))).detail == "gro of a_dst0/eth0"
+    facts[1] = {**facts[1], "interfaces": {"a_dst0/eth0": {"offloads": {"gro": False}}}}
+    check = only(check_offloads.check(evidence(facts, overrides=asked)))
+    assert (check.ok, check.detail) == (False, "gro of a_dst0/eth0 is off")
+
+
+@pytest.mark.parametrize(
+    ("coalesce", "counted", "most", "ok"),
+    [
+        ("10ms", 1011, 1011, True),  # 10 s, and 1% in which the last counters are read
+        ("10ms", 1012, 1011, False),
+        ("{time: 10ms, frames: 8}", 1111, 1111, True),
+        ("{time: 10ms, frames: 8}", 1112, 1111, False),
+    ],
+)
+def test_interrupts_are_no_more_than_their_moderation_lets_through(
+    coalesce: str, counted: int, most: int, ok: bool
+) -> None:
+    def reading(at: str, delivered: int, dropped: int, interrupts: int) -> dict[str, Any]:
+        ring = {"ring": [delivered, dropped, 0], "interrupts": interrupts}
+        return {"fact": "packets", "at": at, "channels": {"a_dst0:forward": ring}}
+
+    facts = [reading("start", 5, 1, 3), reading("end", 805, 8, 3 + counted)]
+    overrides = ("duration=10s", "warmup=1s", f"host.hosts.a_dst0.coalesce={coalesce}")
+    (run,) = plan(load(QUICKSTART, overrides)).runs
+    judged = replace(evidence(facts, overrides=overrides), plan=samples_plan(run))
+    check = only(check_interrupts.check(judged))
+    assert (check.expected, check.measured, check.ok) == (most, counted, ok)
+    assert check.detail == (
+        f"most at a_dst0:forward; 800 frames in {counted} interrupts of all cards, "
+        "7 dropped at full rings"
+    )
+
+
+def test_without_moderation_interrupts_are_not_looked_at_and_with_it_counters_must_be_there() -> (
+    None
+):
+    (run,) = plan(load(QUICKSTART, ("host.coalesce=1ms",))).runs
+    assert list(check_interrupts.check(evidence([]))) == []
+    found = replace(evidence([], overrides=("host.coalesce=1ms",)), plan=samples_plan(run))
+    with pytest.raises(LookupError):
+        list(check_interrupts.check(found))
 
 
 def passed(**channels: tuple[int, int, int] | None) -> dict[str, Any]:

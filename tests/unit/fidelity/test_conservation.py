@@ -113,6 +113,19 @@ def test_frames_count_where_a_link_cuts_super_packets() -> None:
     assert "1 missing at a_src0:forward, queue" in judged(start, end).detail
 
 
+def test_frames_of_a_receive_ring_are_delivered_dropped_or_wait() -> None:
+    start, end = readings()
+    start["channels"]["a_dst0:forward"]["ring"] = [100, 0, 0]
+    last = end["channels"]["a_dst0:forward"]
+    last["ring"] = [10_060, 25, 15]
+    last["exited"] = last["received"] = end["hosts"]["a_dst0"]["delivered"] = 10_060
+    assert judged(start, end).ok is True
+    last["ring"] = [10_060, 25, 14]
+    assert "1 missing at a_dst0:forward, ring" in judged(start, end).detail
+    last["ring"] = [10_061, 25, 14]
+    assert "1 missing at a_dst0:forward, last device" in judged(start, end).detail
+
+
 def test_fewer_buffers_than_packets_are_no_fault() -> None:
     start, end = readings()
     end["hosts"]["a_src0"]["ip"] -= 5000

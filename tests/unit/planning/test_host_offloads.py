@@ -9,9 +9,11 @@ import pytest
 
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.errors import ScenarioError
+from orchestrator.execution.samples_plan import samples_plan
 from orchestrator.planning.network import network_json
 from orchestrator.planning.plan import plan
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol.links.link import COALESCE, COALESCE_FRAMES, RING, ReceiveRing
 from orchestrator.scenario import load
 from tests.support.link import attributes
 
@@ -83,7 +85,8 @@ def test_a_queue_that_paces_by_sockets_is_refused_at_a_host_with_small_queues() 
 
 
 @pytest.mark.parametrize(
-    "override", ["host={}", "host.offloads=[]", "host.small_queues=false", "seed=1"]
+    "override",
+    ["host={}", "host.offloads=[]", "host.small_queues=false", "host.coalesce=0s", "seed=1"],
 )
 def test_without_tso_nothing_of_it_is_in_the_specification(override: str) -> None:
     document = bed_spec(planned(override), 2**30)
@@ -164,10 +167,60 @@ def test_offloads_are_an_axis_of_one_experiment(tmp_path: Path) -> None:
         ("host.offloads=tso", "list"),
         ("host.offloads=[tso, tso]", "`tso` is given twice"),
         ("host.offload=[tso]", "offloads"),
+        ("host.coalesce=50", "unit"),
+        ("host.coalesce=2s", "may be 1s at most"),
+        ("host.coalesce={time: 50us, frames: 0}", "1"),
+        ("host={coalesce: 50us, ring: 100kB}", "p"),
+        ("host={coalesce: 50us, ring: 0p}", "above zero"),
+        ("host.ring=512p", "give `coalesce`, such as 50us"),
+        ("host={hosts: {a_dst0: {ring: 512p}}}", "give `coalesce`"),
     ],
 )
 def test_a_wrong_offload_is_an_error_that_names_what_is_valid(override: str, words: str) -> None:
     assert any(words in message for message in faults(override))
+
+
+def rings(*overrides: str) -> dict[str, tuple[int, int, int]]:
+    """Return the settings of each receive ring by the channel that ends there."""
+    found: dict[str, list[int]] = {}
+    for link in bed_spec(planned(*overrides), 2**30)["links"]:
+        for direction in ("forward", "reverse"):
+            for setting in cast(Any, link)[direction]["link"]["settings"]:
+                if setting["name"] in (COALESCE, COALESCE_FRAMES, RING):
+                    found.setdefault(f"{link['name']}:{direction}", []).append(setting["value"])
+    return {name: (values[0], values[1], values[2]) for name, values in found.items()}
+
+
+def test_receive_rings_are_where_a_link_ends_at_a_host() -> None:
+    all_ends = ("a_src0:reverse", "a_dst0:forward", "b_src0:reverse", "b_dst0:forward")
+    assert rings("host.coalesce=50us") == dict.fromkeys(all_ends, (50_000, 0, 0))
+    groups = "host={coalesce: 50us, ring: 512p, groups: {a: {coalesce: 0s}}, hosts: HOSTS}"
+    hosts = "{b_dst0: {coalesce: {time: 1ms, frames: 64}}}"
+    assert rings(groups.replace("HOSTS", hosts)) == {
+        "b_src0:reverse": (50_000, 0, 512),
+        "b_dst0:forward": (1_000_000, 64, 512),
+    }
+
+
+def test_a_frame_alone_waits_for_its_interrupt_at_both_ends() -> None:
+    plain, moderated = planned(), planned("host.coalesce=50us")
+    at_once = planned("host.coalesce={time: 50us, frames: 1}")
+    for more_ns, run in ((100_000, moderated), (0, at_once)):
+        assert run.flows[0].base_rtt_s == pytest.approx(plain.flows[0].base_rtt_s + more_ns / 1e9)
+        found, before = (bed_spec(each, 2**30)["probes"]["round_trips"] for each in (run, plain))
+        pairs = zip(found, before, strict=True)
+        assert {a["expected_ns"] - b["expected_ns"] for a, b in pairs} == {more_ns}
+    # One of several frames may wait no time at all.
+    least = [samples_plan(run)["flows"][0]["least_rtt_ns"] for run in (plain, moderated)]
+    assert least[0] == least[1]
+
+
+def test_a_stored_network_has_its_rings_and_hosts_with_gro() -> None:
+    network = planned("host={offloads: [gro], coalesce: 50us, ring: 512p}").network
+    assert network.gro_hosts == HOSTS
+    again = network_json.decode(network_json.encode(network))
+    assert again == network
+    assert again.links[1].reverse.ring == ReceiveRing(50_000, 0, 512)
 
 
 POLICER = "{forward: {rate: 4mbit, burst: 30kB}}"

@@ -14,7 +14,7 @@ from orchestrator.protocol.links.frames import (
     PROBE_FRAME_BYTES,
     transmission_ns,
 )
-from orchestrator.protocol.links.link import Transmitter
+from orchestrator.protocol.links.link import ReceiveRing, Transmitter
 from orchestrator.protocol.version import LINK_MODEL
 from orchestrator.testbed.lab import icmp_probe
 from orchestrator.testbed.sampling import probes
@@ -38,6 +38,14 @@ def test_the_settings_are_the_attributes_of_the_module() -> None:
     assert numbers["GRANT_BYTES"] == link.GRANT_BYTES_ATTRIBUTE
     assert numbers["INTERVAL"] == link.INTERVAL_ATTRIBUTE
     assert link.held_setting(True).attribute == (numbers["HELD"],)
+    assert [
+        (setting.attribute, setting.value, setting.format)
+        for setting in Transmitter(None, 0, ring=ReceiveRing(50_000, 64, 512)).qdisc().settings[5:]
+    ] == [
+        ((numbers["COALESCE_NS"],), 50_000, "Q"),
+        ((numbers["COALESCE_FRAMES"],), 64, "I"),
+        ((numbers["RING"],), 512, "I"),
+    ]
     code = (KMODS / "link_qdisc.c").read_text(encoding="utf-8")
     assert Transmitter(1, 0).qdisc().kind == re.findall(r'\.id = "(\w+)"', code)[0]
 
@@ -51,6 +59,7 @@ def test_model_and_limits_are_those_of_the_module() -> None:
     assert defined("TC_LINK_MODEL") == LINK_MODEL
     assert defined("TC_LINK_RATE_MAX_BPS") == link.RATE_MAX_BPS
     assert defined("TC_LINK_DELAY_MAX_NS") == link.DELAY_MAX_NS
+    assert defined("TC_LINK_COALESCE_MAX_NS") == link.COALESCE_MAX_NS
     assert RATE_MAX_BPS <= link.RATE_MAX_BPS
 
 

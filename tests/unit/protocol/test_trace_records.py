@@ -66,7 +66,7 @@ def test_numbers_are_those_of_the_header() -> None:
 def test_steps_are_those_of_the_links_header() -> None:
     names = (
         "ENQUEUED", "BEGUN", "ARRIVED", "REFUSED", "DROPPED", "LOST_BY_NUMBER", "LOST_BY_LINE",
-        "MARKED", "DUPLICATED",
+        "MARKED", "DUPLICATED", "LOST_BY_RING",
     )  # fmt: skip
     assert enumerated(link.SOURCE, "TC_LINK_ENQUEUED") == {
         f"TC_LINK_{name}": getattr(records, name) for name in names

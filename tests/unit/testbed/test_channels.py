@@ -118,6 +118,15 @@ def test_packets_of_a_link_wait_are_on_their_way_or_have_left() -> None:
     assert found == {"queue": (89, 6, 5), "delay": (69, 0, 20)}
 
 
+def test_frames_in_a_receive_ring_are_not_on_their_way_and_count_by_themselves() -> None:
+    ring = {"ring_delivered": 60, "ring_drops": 4, "ring_frames": 7, "ring_interrupts": 9}
+    rows = {"link": words(91, waiting=27), "queue": words(91, waiting=0)}
+    found = {(101, {"link": LINK_HANDLE, "queue": QUEUE_HANDLE}[name]): rows[name] for name in rows}
+    entry: Any = {"sent": 0, "entered": 0, "exited": 60, "received": 0}
+    packet_counters._add_link(entry, found, 101, ring)
+    assert (entry["delay"], entry["ring"], entry["interrupts"]) == ((71, 0, 20), (60, 4, 7), 9)
+
+
 def test_packets_that_netem_drops_were_transmitted() -> None:
     found = counted(
         60,

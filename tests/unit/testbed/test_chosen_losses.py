@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.protocol.links import chosen
 from orchestrator.protocol.links.chosen import ChosenPackets
-from orchestrator.protocol.links.link import XSTATS, Transmitter
+from orchestrator.protocol.links.link import XSTATS, XSTATS_FIELDS, Transmitter
 from orchestrator.protocol.numbering import LINK_HANDLE
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
@@ -53,7 +53,10 @@ class Kernel:
         assert kind == qdisc.RTM_GETQDISC
         data = bytes(16 + qdisc.TCMSG.size)
         if self.numbers is not None:
-            statistics = netlink.attribute(4, XSTATS.pack(*[0] * 7, *self.numbers, *[0] * 3))
+            before = list(XSTATS_FIELDS).index("losses_packets")
+            after = len(XSTATS_FIELDS) - before - len(self.numbers)
+            counted = XSTATS.pack(*[0] * before, *self.numbers, *[0] * after)
+            statistics = netlink.attribute(4, counted)
             data += netlink.attribute(qdisc.TCA_STATS2, statistics)
         return data
 

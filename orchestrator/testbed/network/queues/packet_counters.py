@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import struct
 
+from orchestrator.protocol.links.link import has_ring
 from orchestrator.protocol.numbering import (
     CHANNEL_ENDS,
     LINK_HANDLE,
@@ -42,6 +43,7 @@ _WORDS = struct.Struct("<8I")
 _PACKETS, _DROPS, _WAITING = 2, 3, 7
 """Places in the words of qdisc_counters.NamespaceCounters and redirect.Policers."""
 _PROTOCOLS = ("Ip", "Icmp", "Tcp", "Udp")
+_OF_CODEPOINTS = tuple(f"IpExt:In{name}Pkts" for name in ("NoECT", "ECT1", "ECT0", "CE"))
 
 
 class PacketCounters:
@@ -91,12 +93,18 @@ def _reading(bed: Bed, files: Mapping[str, Files]) -> PacketReading:
             if spec["policer"] is not None:
                 entry["policer"] = _policer(bed, link, source)
             if spec["link"] is not None:
-                _add_link(entry, words, link.device(sink)[1])
+                index = link.device(sink)[1]
+                ring = _statistics(bed, index) if has_ring(spec["link"]) else None
+                _add_link(entry, words, index, ring)
                 if bed.spec.get("tso_hosts"):
-                    _add_super_packets(entry, bed, link.device(sink)[1])
+                    _add_super_packets(entry, _statistics(bed, index))
             channels[f"{name}:{direction}"] = entry
     hosts = {
-        name: _host(*files[name], nodes[name].get("lo", (0, (0, 0)))[1][_RECEIVED])
+        name: _host(
+            *files[name],
+            nodes[name].get("lo", (0, (0, 0)))[1][_RECEIVED],
+            name in bed.spec.get("gro_hosts", ()),
+        )
         for name in nodes
     }
     return {"channels": channels, "hosts": hosts}
@@ -110,32 +118,44 @@ def _qdisc_words(bed: Bed) -> dict[tuple[int, int], tuple[int, ...]]:
 
 
 def _add_link(
-    entry: ChannelPackets, words: Mapping[tuple[int, int], tuple[int, ...]], index: int
+    entry: ChannelPackets,
+    words: Mapping[tuple[int, int], tuple[int, ...]],
+    index: int,
+    ring: Mapping[str, int] | None = None,
 ) -> None:
     """Add the packets in and behind the queue of a link that packets leave by that interface.
 
     sch_link counts a packet as sent when its transmission begins. All that it has are waiting in
-    its queue, being transmitted, or on their way.
+    its queue, being transmitted, on their way, or in the receive ring, whose statistics are given.
     """
     link = words[(index, LINK_HANDLE)]
     nothing = (0,) * len(link)
     queue, netem = words.get((index, QUEUE_HANDLE), nothing), words.get((index, NETEM_HANDLE))
-    passed, dropped = entry["exited"], 0
+    passed, dropped, in_ring = entry["exited"], 0, 0
+    if ring is not None:
+        delivered, lost, in_ring = ring["ring_delivered"], ring["ring_drops"], ring["ring_frames"]
+        entry["ring"], entry["interrupts"] = (delivered, lost, in_ring), ring["ring_interrupts"]
+        passed = delivered + lost + in_ring
     if netem is not None:
         passed, dropped = netem[_PACKETS], netem[_DROPS]
     entry["queue"] = link[_PACKETS], queue[_DROPS], queue[_WAITING]
-    entry["delay"] = passed, dropped, link[_WAITING] - queue[_WAITING]
+    entry["delay"] = passed, dropped, link[_WAITING] - queue[_WAITING] - in_ring
 
 
-def _add_super_packets(entry: ChannelPackets, bed: Bed, index: int) -> None:
-    """Add the super-packets that a link has cut, and those that it has carried whole.
+def _statistics(bed: Bed, index: int) -> dict[str, int]:
+    """Return the statistics of the link that packets leave by an interface.
 
     Raises:
-        BuildError: the kernel's module counts none.
+        BuildError: the kernel's module has none.
     """
     statistics = qdisc_counters.link_statistics(bed.wires, index)
     if statistics is None:
         raise BuildError(f"the link of interface {index} has no statistics")
+    return statistics
+
+
+def _add_super_packets(entry: ChannelPackets, statistics: Mapping[str, int]) -> None:
+    """Add the super-packets that a link has cut, and those that it has carried whole."""
     names = ("cut_packets", "cut_frames", "aggregates")
     cut, frames, aggregates = (statistics[name] for name in names)
     entry["super_packets"] = cut, frames, aggregates
@@ -147,19 +167,23 @@ def _policer(bed: Bed, link: Link, end: str) -> tuple[int, int]:
     return row[_PACKETS], row[_DROPS]
 
 
-def _host(snmp_file: int, netstat_file: int, looped: int) -> HostPackets:
+def _host(snmp_file: int, netstat_file: int, looped: int, merges: bool) -> HostPackets:
     """Return what a host's protocols sent and received, without the loopback device's packets.
 
     TCP's OutSegs leaves out retransmissions, but not those of SYN-ACKs, which RetransSegs has, too.
+    What GRO has merged counts once in InReceives and InDelivers, and by its segments in the
+    counters of ECN codepoints (ip_rcv_core() of net/ipv4/ip_input.c).
     """
     own = snmp.values(snmp_file, _PROTOCOLS)
-    netstat = snmp.values(netstat_file, ("TcpExt",))
+    netstat = snmp.values(netstat_file, ("TcpExt", "IpExt"))
+    merged = sum(netstat[name] for name in _OF_CODEPOINTS) - own["Ip:InReceives"] if merges else 0
     fragments = own["Ip:FragCreates"] - own["Ip:FragOKs"]
     segments = own["Tcp:OutSegs"] + own["Tcp:RetransSegs"]
     datagrams = own["Udp:OutDatagrams"] + own["Icmp:OutMsgs"]
+    delivered = own["Ip:InDelivers"] - own["Ip:ReasmOKs"] + own["Ip:ReasmReqds"]
     return {
         "ip": own["Ip:OutRequests"] + fragments - looped,
         "transport": segments + datagrams + fragments - looped,
         "twice": netstat["TcpExt:TCPSynRetrans"],
-        "delivered": own["Ip:InDelivers"] - own["Ip:ReasmOKs"] + own["Ip:ReasmReqds"] - looped,
+        "delivered": delivered - looped + merged,
     }

@@ -129,6 +129,16 @@ def test_retransmissions() -> None:
     assert of_run(rows)["retransmission_ratio"] == 10 / 200
 
 
+def test_acks_for_each_segment_are_those_without_data() -> None:
+    rows = [
+        sender(2.0, data_segs_out=100, segs_in=60, data_segs_in=10),
+        sender(10.0, data_segs_out=300, segs_in=130, data_segs_in=20),
+    ]
+    assert of_flow(rows)["acks_per_segment"] == of_run(rows)["acks_per_segment"] == 60 / 200
+    rows[1]["data_segs_out"] = 100
+    assert of_flow(rows)["acks_per_segment"] is None
+
+
 def test_ratios_of_nothing_sent_are_null() -> None:
     rows = [sender(2.0, data_segs_out=5), sender(10.0, data_segs_out=5)]
     found = of_flow(rows)
