@@ -167,6 +167,9 @@ def _bursts(network: Network, flows: Iterable[PlannedFlow]) -> Iterator[BurstPro
             if hop.name in seen or not hop.channel.is_bottleneck:
                 continue
             probe = _burst(flow, hops, position)
+            if probe is None and flow.source in network.qdisc_hosts:
+                # The host's own queue holds no burst that overfills this one.
+                probe = _burst(flow, hops, position, overfill=False)
             if probe is not None:
                 seen.add(hop.name)
                 yield probe
@@ -186,14 +189,16 @@ def _small(full: BurstProbe, channel: Channel) -> BurstProbe:
     }
 
 
-def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> BurstProbe | None:
+def _burst(
+    flow: PlannedFlow, hops: tuple[Hop, ...], position: int, overfill: bool = True
+) -> BurstProbe | None:
     """Return the probe of the queue at ``position``, None when this path cannot measure it.
 
     Two conditions must hold. The rate before the queue is higher, so that the queue fills. And the
     queues before it hold the burst without drops. Nothing else loses or reorders packets, because
     they bypass all impairments during these probes. Only a drop-tail queue without a policer
-    before it is overfilled. For all other queues a few short bursts measure the rate, because their
-    algorithm controls their length.
+    before it is overfilled, and only if ``overfill`` is set. For all other queues a few short
+    bursts measure the rate, because their algorithm controls their length.
     """
     channel = hops[position].channel
     rate, queue = channel.rate_bps, channel.queue
@@ -208,7 +213,7 @@ def _burst(flow: PlannedFlow, hops: tuple[Hop, ...], position: int) -> BurstProb
     policers = [earlier.policer for earlier in (*before, channel) if earlier.policer is not None]
     frame_bytes = mtu_bytes(hops) + ETHERNET_BYTES
     limit = queue_packets(queue, frame_bytes)
-    overfilled = _is_plain_fifo(queue) and not policers
+    overfilled = overfill and _is_plain_fifo(queue) and not policers
     if overfilled:
         packets = _overfilling(limit, rate, feed)
         rounds = math.ceil(_PASSED / max(1, limit))

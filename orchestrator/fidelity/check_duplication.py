@@ -76,8 +76,7 @@ def _came(evidence: Evidence, channel: str) -> int:
             samples = evidence.samples(number)
             return int(samples["packets"][-1] - samples["packets"][0]) if len(samples) else 0
     link_name, _, direction = channel.rpartition(":")
-    (link,) = (link for link in evidence.network.links if link.name == link_name)
-    if (link.a if direction == "forward" else link.b) in evidence.network.tso_hosts:
+    if evidence.network.begins_at(link_name, direction) in evidence.network.tso_hosts:
         # What comes in are super-packets, so the transmitted frames are counted.
         first, last = (
             evidence.one(facts.Packets, at=when)["channels"][channel]["queue"][0]

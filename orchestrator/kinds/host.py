@@ -26,6 +26,10 @@ Offload = Literal["tso", "gro"]
 gro: the kernel merges frames that it gets at once, before TCP gets them."""
 
 
+HostQdisc = Literal["none", "pfifo_fast", "fq_codel", "fq"]
+"""A queueing discipline of a host; ``none`` is a FIFO that hardly ever fills."""
+
+
 def _moderation(time_s: float) -> float:
     if nanoseconds(time_s) > COALESCE_MAX_NS:
         raise ValueError(f"may be {COALESCE_MAX_NS // NS_PER_S}s at most")
@@ -74,6 +78,7 @@ class HostCard:
     small_queues: bool = False
     coalesce: Coalescing | None = None
     ring: int | None = None
+    qdisc: HostQdisc = "none"
 
     @property
     def moderates(self) -> bool:
@@ -101,6 +106,13 @@ class CardOptions(Strict):
         default=None,
         description="frames that the receive ring holds; one that finds it full is dropped. "
         "Without it, the ring has no limit. It needs `coalesce`",
+    )
+
+    qdisc: HostQdisc | None = Field(
+        default=None,
+        description="queueing discipline in front of the network card, with the kernel's own "
+        "settings. `none` is a FIFO of 100 000 frames. `fq` paces each socket, and needs "
+        "`small_queues`",
     )
 
     @field_validator("offloads")

@@ -83,6 +83,7 @@ class Network:
     ``tso_hosts`` hand super-packets to their links, where they become frames. What
     the ``small_queue_hosts`` have in their own links belongs to their sockets until it has been
     sent. The kernels of the ``gro_hosts`` merge segments that come at once.
+    The ``qdisc_hosts`` have a queueing discipline of their own in front of their links.
     """
 
     hosts: tuple[str, ...]
@@ -96,6 +97,7 @@ class Network:
     tso_hosts: tuple[str, ...] = ()
     small_queue_hosts: tuple[str, ...] = ()
     gro_hosts: tuple[str, ...] = ()
+    qdisc_hosts: tuple[str, ...] = ()
     _leaves: set[str] = field(init=False, repr=False, compare=False, default_factory=set)
     _numbers: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
     _edges: dict[str, list[_Edge]] = field(
@@ -122,6 +124,13 @@ class Network:
                 self._edges.setdefault(node, []).append(edge)
                 if not self._leaves & {link.a, link.b}:
                     self._inner.setdefault(node, []).append(edge)
+
+    def begins_at(self, link_name: str, direction: str) -> str:
+        """Return the node at which a direction of a link begins; LookupError without the link."""
+        link = next((link for link in self.links if link.name == link_name), None)
+        if link is None:
+            raise LookupError(link_name)
+        return link.a if direction == "forward" else link.b
 
     def group(self, name: str) -> Group:
         """Return the group of that name; KeyError when there is none."""

@@ -47,7 +47,12 @@ from orchestrator.planning.flows.faults import (
 from orchestrator.planning.flows.programs import program_faults
 from orchestrator.planning.identity import COMMON, experiment_sha256
 from orchestrator.planning.lab_roles import lab_faults, lab_plan
-from orchestrator.planning.network.network_cards import card_faults, unknown_names, with_cards
+from orchestrator.planning.network.network_cards import (
+    card_faults,
+    unknown_names,
+    with_cards,
+    with_qdiscs,
+)
 from orchestrator.planning.network.network_state import EventInputs
 from orchestrator.planning.network.sizing import sized_queue
 from orchestrator.planning.planned_events import plan_events, with_events
@@ -189,7 +194,9 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     if not isinstance(topology, Topology):
         raise TypeError(f"{type(topology).__name__} is not derived from topologies.Topology")
     layout = topology.layout(seed)
-    layout = replace(layout, network=with_cards(variant.scenario, layout.network))
+    network = with_cards(variant.scenario, layout.network)
+    queues = with_qdiscs(variant.scenario, network, layout.queues)
+    layout = replace(layout, network=network, queues=queues)
     entries, rtts_ns = expand(variant, layout.network)
     faults = [
         *name_faults(variant, entries),

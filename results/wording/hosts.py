@@ -36,5 +36,8 @@ def _lines(options: dict[str, object], of: str, single: bool) -> Iterator[str]:
         yield f"receive interrupts of {of}: after {text}"
     if isinstance(ring, str):
         yield f"receive rings of {of}: {ring}"
+    qdisc = options.get("qdisc")
+    if isinstance(qdisc, str) and (qdisc != "none" or single):
+        yield f"queueing discipline of {of}: {qdisc}"
     if small is True or (small is False and single):
         yield f"small queues of {of}: {'yes' if small else 'no'}"

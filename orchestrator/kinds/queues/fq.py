@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -21,6 +21,8 @@ class Fq(QueueSpec):
     Pacing is for a host's own sockets, and this is a router's queue. The first packets that find it
     empty, up to eight, form their own queue.
     """
+
+    paces: ClassVar[bool] = False
 
     kind: Literal["fq"] = Field(description="fair queueing")
     limit: QueueLimit = Field(
@@ -52,7 +54,7 @@ class Fq(QueueSpec):
                 Setting("flow_limit_packets", (_FLOW_LIMIT,), self.flow_limit),
                 Setting("quantum_bytes", (_QUANTUM,), self.quantum or 2 * sized.frame_bytes),
                 Setting("initial_quantum_bytes", (_INITIAL_QUANTUM,), initial_bytes),
-                Setting("pacing", (_RATE_ENABLE,), 0),
+                Setting("pacing", (_RATE_ENABLE,), int(self.paces)),
                 Setting("hash_mask", (_HASH_MASK,), LIMIT_MAX),
             ),
             (app_statistic("flow_limit_drops", "packets", 32),),

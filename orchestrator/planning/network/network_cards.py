@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import chain
 
@@ -14,6 +14,7 @@ from orchestrator.protocol.units import nanoseconds
 from orchestrator.scenario import Scenario
 from orchestrator.suggestions import suggest
 from orchestrator.units import listed, shown
+from topologies import RequestedQueue
 
 Fault = tuple[Path, str]
 
@@ -28,6 +29,7 @@ def with_cards(scenario: Scenario, network: Network) -> Network:
         tso_hosts=tuple(host for host in cards if "tso" in cards[host].offloads),
         small_queue_hosts=tuple(host for host in cards if cards[host].small_queues),
         gro_hosts=tuple(host for host in cards if "gro" in cards[host].offloads),
+        qdisc_hosts=tuple(host for host in cards if cards[host].qdisc != "none"),
         links=tuple(
             replace(
                 link,
@@ -47,12 +49,34 @@ def _ending(channel: Channel, card: HostCard | None) -> Channel:
     return replace(channel, ring=ReceiveRing(time_ns, frames, card.ring or 0))
 
 
+def with_qdiscs(
+    scenario: Scenario, network: Network, queues: Mapping[str, RequestedQueue]
+) -> dict[str, RequestedQueue]:
+    """Return the requested queues by channel, with those of hosts where their links begin."""
+    found = dict(queues)
+    if scenario.host is None or not network.qdisc_hosts:
+        return found
+    # Only now, because these load the files of three kinds of queues.
+    from orchestrator.kinds.host_qdiscs import frames_of_packet, host_queue
+
+    cards = _by_host(scenario.host, network)
+    for node, hop in _hops_by_start(network):
+        if node in network.qdisc_hosts and hop.name in queues:
+            card = cards[node]
+            frames = frames_of_packet(hop.channel.mtu_bytes) if "tso" in card.offloads else 1
+            spec = host_queue(card.qdisc, frames)
+            if spec is not None:
+                found[hop.name] = RequestedQueue(spec, (*card.places["qdisc"], "limit"))
+    return found
+
+
 def has_cards(network: Network) -> bool:
     """Return whether a host of the network has a network card that does anything."""
     return bool(
         network.tso_hosts
         or network.small_queue_hosts
         or network.gro_hosts
+        or network.qdisc_hosts
         or any(hop.channel.ring is not None for link in network.links for hop in link.hops)
     )
 
@@ -88,9 +112,12 @@ def card_faults(scenario: Scenario, network: Network) -> Iterator[Fault]:
         yield ("host",), "the topology live-path has real hosts, so no network card is emulated"
     cards = _by_host(scenario.host, network)
     places = {host: card.places for host, card in cards.items()}
-    yield from dict.fromkeys(chain.from_iterable(map(_rings, cards.values())))
+    for of_card in (_rings, _unowned):
+        yield from dict.fromkeys(chain.from_iterable(map(of_card, cards.values())))
     for node, hop in _hops_by_start(network):
-        if node in network.small_queue_hosts:
+        if node in network.qdisc_hosts:
+            yield from _queues_of_both(places[node]["qdisc"], hop)
+        elif node in network.small_queue_hosts:
             yield from _socket_queues(places[node]["small_queues"], hop)
         if node in network.tso_hosts:
             yield from _policed(places[node]["offloads"], hop)
@@ -111,6 +138,32 @@ def _rings(card: HostCard) -> Iterator[Fault]:
             card.places["ring"],
             "no frame waits in a `ring` without moderation of interrupts: give `coalesce`, such as "
             "50us, or leave out `ring`",
+        )
+
+
+def _unowned(card: HostCard) -> Iterator[Fault]:
+    """Yield an `fq` whose packets belong to no socket, so that it cannot pace any."""
+    if card.qdisc == "fq" and not card.small_queues:
+        yield (
+            card.places["qdisc"],
+            "`fq` paces packets by their sockets, to which they belong with small queues only: "
+            "give `small_queues: true`, or another `qdisc`",
+        )
+
+
+def _queues_of_both(path: Path, hop: Hop) -> Iterator[Fault]:
+    """Yield the link of a host with a queueing discipline that cannot have it."""
+    if hop.channel.rate_bps is None:
+        yield (
+            path,
+            f"{shown(hop.name)} begins at a host and has no rate, so nothing waits in a `qdisc`: "
+            "give the link a `rate`",
+        )
+    elif hop.channel.is_bottleneck:
+        yield (
+            path,
+            f"{shown(hop.name)} begins at a host and has a `queue` of its own: leave out that or "
+            "`qdisc`",
         )
 
 
@@ -149,7 +202,8 @@ def _socket_queues(path: Path, hop: Hop) -> Iterator[Fault]:
         yield (
             path,
             f"{shown(hop.name)} begins at a host and has the queue `fq`, which would pace "
-            "by its sockets: give that link another queue",
+            "by its sockets: give that link another queue, or `host` "
+            "the `qdisc: fq`",
         )
 
 

@@ -38,6 +38,7 @@ _ADDED: Mapping[Any, Mapping[str, Any]] = {
         "tso_hosts": [],
         "small_queue_hosts": [],
         "gro_hosts": [],
+        "qdisc_hosts": [],
     },
     Channel: {"delay_trace": None, "ring": None},
 }

@@ -263,3 +263,65 @@ def test_corruption_is_refused_also_by_an_event(corruption: str) -> None:
     messages = faults(TSO, corruption)
     assert messages
     assert all("corrupts packets" in message for message in messages)
+
+
+FQ = ("host.qdisc=fq", "host.small_queues=true")
+ACCESS, QUEUE = "topology.groups.a.access", "{kind: droptail, limit: 50p}"
+
+
+def queue_of(document: Any, link: str, direction: str) -> Any:
+    (found,) = (each for each in document["links"] if each["name"] == link)
+    return found[direction]["queue"]
+
+
+def settings(queue: Any) -> dict[str, int]:
+    return {one["name"]: one["value"] for one in queue["settings"]}
+
+
+def test_a_host_has_its_queueing_discipline_where_its_links_begin() -> None:
+    document = bed_spec(planned(*FQ), 2**30)
+    for link, direction in (("a_src0", "forward"), ("a_dst0", "reverse")):
+        queue = queue_of(document, link, direction)
+        assert queue["kind"] == "fq"
+        asked = settings(queue)
+        assert asked["pacing"] == 1
+        assert (asked["limit_packets"], asked["flow_limit_packets"]) == (10_000, 100)
+    assert queue_of(document, "a_src0", "reverse")["kind"] == "pfifo"
+    assert planned(*FQ).network.qdisc_hosts == HOSTS
+
+
+def test_limits_count_the_frames_of_super_packets() -> None:
+    """64 kB are 45 segments of 1448 bytes."""
+    document = bed_spec(planned(*FQ, TSO), 2**30)
+    asked = settings(queue_of(document, "a_src0", "forward"))
+    assert (asked["limit_packets"], asked["flow_limit_packets"]) == (450_000, 4500)
+    document = bed_spec(planned("host.groups.a.qdisc=pfifo_fast", TSO), 2**30)
+    queue = queue_of(document, "a_src0", "forward")
+    assert (queue["kind"], settings(queue)["limit_packets"]) == ("pfifo", 45_000)
+    assert settings(queue_of(document, "b_src0", "forward"))["limit_packets"] == 100_000
+
+
+def test_a_host_may_have_none_of_its_own_where_all_have_one() -> None:
+    spec = planned("host.qdisc=fq_codel", "host.hosts.a_src0.qdisc=none")
+    assert spec.network.qdisc_hosts == HOSTS[1:]
+    document = bed_spec(spec, 2**30)
+    assert queue_of(document, "a_src0", "forward")["kind"] == "pfifo"
+    assert queue_of(document, "b_src0", "forward")["kind"] == "fq_codel"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "message"),
+    [
+        (["host.qdisc=fq"], "`fq` paces packets by their sockets"),
+        (
+            ["host.qdisc=fq_codel", f"{ACCESS}={{rate: 1gbit, delay: 1ms, queue: {QUEUE}}}"],
+            "has a `queue` of its own",
+        ),
+        (["host.qdisc=fq_codel", f"{ACCESS}={{delay: 1ms}}"], "has no rate"),
+        (["host.qdisc=sfq"], "valid: none, pfifo_fast, fq_codel, fq"),
+    ],
+)
+def test_a_queueing_discipline_that_cannot_be_is_refused(
+    overrides: list[str], message: str
+) -> None:
+    assert any(message in fault for fault in faults(*overrides))
