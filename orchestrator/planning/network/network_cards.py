@@ -8,6 +8,7 @@ from itertools import chain
 
 from orchestrator.kinds.fields import Path
 from orchestrator.kinds.host import HostCard, HostOptions
+from orchestrator.kinds.host_qdiscs import frames_of_packet, host_queue
 from orchestrator.network import Channel, Hop, Network
 from orchestrator.protocol.links.link import ReceiveRing
 from orchestrator.protocol.units import nanoseconds
@@ -56,9 +57,6 @@ def with_qdiscs(
     found = dict(queues)
     if scenario.host is None or not network.qdisc_hosts:
         return found
-    # Only now, because these load the files of three kinds of queues.
-    from orchestrator.kinds.host_qdiscs import frames_of_packet, host_queue
-
     cards = _by_host(scenario.host, network)
     for node, hop in _hops_by_start(network):
         if node in network.qdisc_hosts and hop.name in queues:
