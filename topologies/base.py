@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from orchestrator.kinds.fields import Path, Strict
 from orchestrator.kinds.queues import QueueSpec
@@ -53,12 +56,34 @@ class Topology(Strict, ABC):
         items = groups if isinstance(groups, list) else []
         return [item.get("name") for item in items if isinstance(item, dict)]
 
+    @property
+    def joined_groups(self) -> Sequence[Sequence[str]]:
+        """Names of groups whose hosts are interfaces of the same machines; see ``Multihoming``."""
+        return ()
+
     @abstractmethod
     def layout(self, seed: int) -> Layout:
         """Return the network; names of hosts, switches and links are unique.
 
-        ``seed`` is the run's seed, for parameters that are drawn.
+        ``seed`` is the run's seed, for parameters that are drawn. ``joined_groups`` are left to
+        ``topologies.machines``.
         """
+
+
+class Multihoming(Topology):
+    """A topology in which several groups may share their machines."""
+
+    multihomed: list[Annotated[list[str], Field(min_length=2)]] | None = Field(
+        default=None,
+        description="lists of groups that share their machines, such as `[[wifi, lte]]`: source 0 "
+        "of each group is an interface of one machine, with a link and an address of its own, and "
+        "so on with sinks and further pairs",
+    )
+
+    @property
+    def joined_groups(self) -> Sequence[Sequence[str]]:
+        """The lists of ``multihomed``."""
+        return self.multihomed or ()
 
 
 TOPOLOGIES: Kinds[Topology] = Kinds(

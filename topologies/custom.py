@@ -20,7 +20,7 @@ from orchestrator.kinds.files.step_traces import LinkDelayBothWays
 from orchestrator.network import Group, Network
 from orchestrator.suggestions import suggest
 from orchestrator.units import shown
-from topologies.base import Layout, Topology
+from topologies.base import Layout, Multihoming
 from topologies.links import Links, Plain
 
 Problem = tuple[Path, str]
@@ -59,7 +59,7 @@ class CustomGroup(Strict):
         return Group(self.name, sources, sinks)
 
 
-class Custom(Topology):
+class Custom(Multihoming):
     """Hosts, routers and links written out."""
 
     kind: Literal["custom"] = Field(description="every node and link written out")

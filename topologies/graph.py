@@ -38,7 +38,7 @@ from orchestrator.kinds.queues import QueueBothWays
 from orchestrator.network import Group, Network
 from orchestrator.suggestions import suggest
 from orchestrator.units import shown
-from topologies.base import Layout, Topology
+from topologies.base import Layout, Multihoming
 from topologies.edge_values import EdgeDelay, EdgeRate
 from topologies.graph_links import EdgeLink, edge_links, node_names, require_connected
 from topologies.links import Access, Bottleneck, Links, delays_s, drawn, no_loss, one_bdp
@@ -82,7 +82,7 @@ class GraphGroup(Strict):
     )
 
 
-class Graph(Topology):
+class Graph(Multihoming):
     """Routers and links of a graph file, and groups of hosts at its nodes."""
 
     kind: Literal["graph"] = Field(description="routers and links of a graph file")

@@ -9,11 +9,11 @@ from typing import Self
 from pydantic import model_validator
 
 from orchestrator.kinds.fields import Path, located
-from topologies.base import Layout, Topology
+from topologies.base import Layout, Multihoming
 from topologies.chain import Chain
 
 
-class RowTopology(Topology):
+class RowTopology(Multihoming):
     """A topology whose routers form a row (chain.py); ``_chain()`` returns that row."""
 
     @model_validator(mode="after")

@@ -72,7 +72,7 @@ def ideal_steps(run: RunSpec) -> Iterator[SysctlStep]:
                 yield {
                     "time_ns": time_ns,
                     "do": "sysctl",
-                    "host": host,
+                    "host": run.network.machine(host),
                     "name": f"net.ipv4.{name}",
                     "value": value,
                 }

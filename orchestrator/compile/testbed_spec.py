@@ -20,7 +20,13 @@ from orchestrator.planning.flows import programs
 from orchestrator.planning.runspec import Pair, PlannedFlow, RunSpec, at_most
 from orchestrator.protocol.numbering import host_address, host_mac
 from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
-from orchestrator.protocol.specification import ChannelSpec, FlowSpec, SpraySpec, TestbedSpec
+from orchestrator.protocol.specification import (
+    ChannelSpec,
+    FlowSpec,
+    HostSpec,
+    SpraySpec,
+    TestbedSpec,
+)
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.protocol.version import SPECIFICATION_VERSION
 
@@ -71,12 +77,7 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
             "grid_ns": run.grid_ns,
         },
         "hosts": [
-            {
-                "name": host,
-                "address": host_address(n),
-                "mac": host_mac(n),
-                "peers": sorted(peers.get(host, ()), key=places.__getitem__),
-            }
+            _host(network, n, host, sorted(peers.get(host, ()), key=places.__getitem__))
             for n, host in enumerate(network.hosts, start=1)
         ],
         "switches": [
@@ -127,17 +128,32 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
     return document
 
 
+def _host(network: Network, number: int, name: str, peers: list[str]) -> HostSpec:
+    host: HostSpec = {
+        "name": name,
+        "address": host_address(number),
+        "mac": host_mac(number),
+        "peers": peers,
+    }
+    if network.machine(name) != name:
+        host["machine"] = network.machine(name)
+    return host
+
+
 def interactive_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
     """Return the specification of a run's network for a user's commands, without flows.
 
     All hosts reach each other, if there are at most MOST_FULLY_MESHED; of more hosts, those that
-    are the two ends of a flow do.
+    are the two ends of a flow do. Where machines have several interfaces, an interface has those
+    that a path leads to.
     """
     document = bed_spec(run, memory_bytes)
     network = run.network
     if len(network.hosts) <= MOST_FULLY_MESHED:
         for host in document["hosts"]:
-            host["peers"] = [other for other in network.hosts if other != host["name"]]
+            host["peers"] = [
+                other for other in network.hosts if _reaches(network, host["name"], other)
+            ]
         document["forwarding"] = _forwarding(network, list(network.hosts))
         document.pop("pair_rules", None)
         if network.spray:
@@ -145,6 +161,18 @@ def interactive_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
     document["flows"], document["planned_steps"], document["traces"] = [], [], []
     document["interactive"] = True
     return document
+
+
+def _reaches(network: Network, host: str, other: str) -> bool:
+    """Tell whether a host has another one as a peer in a network for commands."""
+    if host == other:
+        return False
+    if network.machines:
+        try:
+            network.next_hop(host, other)
+        except LookupError:
+            return False
+    return True
 
 
 def _route_metrics(run: RunSpec) -> dict[str, dict[int, int]]:
@@ -260,7 +288,7 @@ def _shared_sysctls(run: RunSpec) -> dict[str, str | int]:
 
 
 def _namespaces(run: RunSpec) -> dict[str, dict[str, str | int]]:
-    """Return {host: {sysctl: value}} of the hosts that have sysctls of their own.
+    """Return {host: {sysctl: value}} of the machines that have sysctls of their own.
 
     A sysctl of every host that one of them leaves to the kernel is set at each of the others.
     """
@@ -268,15 +296,17 @@ def _namespaces(run: RunSpec) -> dict[str, dict[str, str | int]]:
     others = {name: value for name, value in _host_sysctls(run).items() if name in left}
     of_programs = programs.sysctls(run.flows)
     by_host: dict[str, dict[str, str | int]] = {}
-    for host in run.network.hosts:
+    for host in dict.fromkeys(map(run.network.machine, run.network.hosts)):
         values = {**others, **(run.hosts[host].sysctls if host in run.hosts else {})}
-        values |= of_programs.get(host, {})
+        for interface in run.network.interfaces(host):
+            values |= of_programs.get(interface, {})
         values = {name: value for name, value in values.items() if value != KERNELS_OWN}
         if values:
             by_host[host] = values
     for flow in run.flows:
         for name, value in flow.settings.items():
-            by_host.setdefault(flow.source, {})[f"net.ipv4.{name}"] = value
+            host = run.network.machine(flow.source)
+            by_host.setdefault(host, {})[f"net.ipv4.{name}"] = value
     return by_host
 
 

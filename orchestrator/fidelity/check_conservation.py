@@ -134,10 +134,14 @@ def _at_nodes(network: Network, of_programs: Container[str]) -> Iterator[_Networ
     for node in network.switches:
         came, left = _sum(arriving[node]), _sum(leaving[node])
         yield _NetworkPart(f"switch {node}", came, left, may_corrupt=True)
-    for node in network.hosts:
-        came, left = _sum(arriving[node]), _sum(leaving[node])
+    for node in dict.fromkeys(map(network.machine, network.hosts)):
+        interfaces = network.interfaces(node)
+        came, left = (
+            _sum([count for host in interfaces for count in counts[host]])
+            for counts in (arriving, leaving)
+        )
         sent, twice = _of_host(node, "transport"), _of_host(node, "twice")
-        cuts = node in of_programs
+        cuts = any(host in of_programs for host in interfaces)
         yield _NetworkPart(f"{node}, sending", sent, left, surplus=twice, may_add=cuts)
         # Its buffers of several segments hide a loss of segments, but not one of buffers.
         yield _NetworkPart(f"{node}, sending by IP", _of_host(node, "ip"), left, may_add=True)

@@ -84,6 +84,9 @@ class Network:
     the ``small_queue_hosts`` have in their own links belongs to their sockets until it has been
     sent. The kernels of the ``gro_hosts`` merge segments that come at once.
     The ``qdisc_hosts`` have a queueing discipline of their own in front of their links.
+
+    A host has one link and one address. Each of ``machines`` lists hosts that are the interfaces of
+    one machine, in the order of ``hosts``; the first one names it.
     """
 
     hosts: tuple[str, ...]
@@ -98,6 +101,7 @@ class Network:
     small_queue_hosts: tuple[str, ...] = ()
     gro_hosts: tuple[str, ...] = ()
     qdisc_hosts: tuple[str, ...] = ()
+    machines: tuple[tuple[str, ...], ...] = ()
     _leaves: set[str] = field(init=False, repr=False, compare=False, default_factory=set)
     _numbers: dict[str, int] = field(init=False, repr=False, compare=False, default_factory=dict)
     _edges: dict[str, list[_Edge]] = field(
@@ -112,11 +116,17 @@ class Network:
     _groups_of_hosts: dict[str, str] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
+    _machines_of_hosts: dict[str, str] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         self._leaves.update(self.hosts)
         self._numbers.update(
             {name: number for number, name in enumerate((*self.hosts, *self.switches))}
+        )
+        self._machines_of_hosts.update(
+            {host: hosts[0] for hosts in self.machines for host in hosts}
         )
         for number, link in enumerate(self.links):
             there, back = link.hops
@@ -152,6 +162,14 @@ class Network:
                 for each in (*group.sources, *group.sinks):
                     self._groups_of_hosts.setdefault(each, group.name)
         return self._groups_of_hosts.get(host)
+
+    def machine(self, host: str) -> str:
+        """Return the first interface of the machine that a host is an interface of, or the host."""
+        return self._machines_of_hosts.get(host, host)
+
+    def interfaces(self, machine: str) -> tuple[str, ...]:
+        """Return the hosts that are interfaces of a machine; a host alone is its own machine."""
+        return next((hosts for hosts in self.machines if hosts[0] == machine), (machine,))
 
     def path(self, source: str, sink: str) -> tuple[Hop, ...]:
         """Return the hops from ``source`` to ``sink``.

@@ -74,6 +74,8 @@ def lab_faults(
         if network.live:
             yield ("topology", "kind"), "a live path needs lab hosts: add the section `lab`"
         return
+    if network.machines:
+        yield ("lab",), "a lab host has one interface for all paths: `lab` cannot be multi-homed"
     yield from _router_faults(scenario, network, scenario_paths)
     yield from _traffic_faults(scenario, entries)
     yield from _option_faults(scenario)

@@ -66,7 +66,7 @@ from orchestrator.planning.runspec import (
 from orchestrator.protocol.units import NS_PER_S, nanoseconds
 from orchestrator.scenario import LoadedScenario, LoadedVariant, Scenario, load
 from orchestrator.windows import Window
-from topologies import RequestedQueue, Topology, checks
+from topologies import Layout, RequestedQueue, Topology, checks, machines
 
 __all__ = ["Plan", "PlannedFlow", "RunSpec", "plan", "validate"]
 
@@ -193,23 +193,29 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     topology = variant.scenario.topology
     if not isinstance(topology, Topology):
         raise TypeError(f"{type(topology).__name__} is not derived from topologies.Topology")
-    layout = topology.layout(seed)
+    layout = _layout(variant, topology, seed)
     network = with_cards(variant.scenario, layout.network)
     queues = with_qdiscs(variant.scenario, network, layout.queues)
     layout = replace(layout, network=network, queues=queues)
     entries, rtts_ns = expand(variant, layout.network)
     faults = [
         *name_faults(variant, entries),
-        *settings_faults(variant, entries),
+        *settings_faults(variant, entries, layout.network),
         *mtu_faults(variant, entries),
-        *program_faults(variant, entries),
+        *program_faults(variant, entries, layout.network),
         *listed_control_faults(variant, entries),
     ]
-    options, differences = tcp.options_by_host(flow_ends(variant.scenario, entries))
+    ends = flow_ends(variant.scenario, entries, layout.network)
+    options, differences = tcp.options_by_host(ends)
     faults += [
         variant.mark(("flows", entry, "tcp", key)).fault(text) for entry, key, text in differences
     ]
-    hosts = {host: tcp.host_tcp(values) for host, values in options.items() if values}
+    hosts = {
+        interface: tcp.host_tcp(values)
+        for host, values in options.items()
+        if values
+        for interface in layout.network.interfaces(host)
+    }
     wrong = [
         *checks.check(layout.network, layout.scenario_paths, variant.scenario.duration),
         *list_faults(
@@ -249,6 +255,14 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
     lab = lab_plan(variant.scenario, network)
     files = variant.modules.files.named_in(resolved)
     return _Draft(network, flows, events, resolved, warnings, hosts, drawn, lab, files)
+
+
+def _layout(variant: LoadedVariant, topology: Topology, seed: int) -> Layout:
+    """Return the topology's network with its machines; ScenarioError when it has none such."""
+    layout, joined = topology.layout(seed), topology.joined_groups
+    if wrong := list(machines.machine_faults(layout.network, joined)):
+        raise ScenarioError([variant.mark(path).fault(message) for path, message in wrong])
+    return replace(layout, network=machines.with_machines(layout.network, joined))
 
 
 def _with_queues(

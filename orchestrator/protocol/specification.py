@@ -112,7 +112,7 @@ class AgentLinkSpec(LinkSpec):
 
 
 class HostSpec(TypedDict):
-    """An emulated host with a network namespace of its own."""
+    """An emulated host: one interface with one address, in most cases in a namespace of its own."""
 
     name: str
     address: str
@@ -120,6 +120,8 @@ class HostSpec(TypedDict):
     """MAC address as six pairs of hexadecimal digits with colons."""
     peers: list[str]
     """Names of the hosts that it exchanges packets with."""
+    machine: NotRequired[str]
+    """An earlier host whose namespace has this host's interface, too; absent for one of its own."""
 
 
 class SwitchSpec(TypedDict):

@@ -102,7 +102,7 @@ class _WholeNetwork:
                 host["name"],
                 socket.inet_aton(host["address"]),
                 self._bed.host(host["name"]).namespace_fd,
-                self._bed.host(host["name"]).defaultIntf().name,
+                self._bed.interfaces[host["name"]].name,
             )
             for host in self._spec["hosts"]
             if host["peers"]

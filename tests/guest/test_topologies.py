@@ -300,3 +300,75 @@ def test_a_wlan_out_of_range_carries_nothing_and_the_run_is_not_unfaithful(run: 
     assert document["status"] == "ok", document["error"]
     assert document["fidelity"]["verdict"] != "unfaithful", document["fidelity"]
     assert document["flows"][0]["goodput_bps"] == 0
+
+
+MULTIHOMED = """\
+version: 1
+name: multihomed
+duration: 6s
+warmup: 2s
+topology:
+  kind: multipath
+  paths:
+    - {name: wifi, rate: 20mbit, delay: 10ms}
+    - {name: lte, rate: 10mbit, delay: 40ms}
+flows:
+  - {name: wifi, group: wifi, tcp: {initial_window: 4}}
+  - {name: lte, group: lte, tcp: {initial_window: 4}}
+  - {name: back, group: lte, traffic: {kind: cbr, rate: 500kbit}, direction: reverse}
+  - {name: echoes, group: lte, traffic: {kind: ping, interval: 500ms}}
+"""
+
+
+def test_flows_of_one_machine_leave_by_the_interface_of_their_path(
+    run: Run, tmp_path: Path
+) -> None:
+    file = tmp_path / "multihomed.yaml"
+    file.write_text(MULTIHOMED)
+    document = run(scenario=file)
+    require_faithful(document)
+    flows = {flow["name"]: flow for flow in document["flows"]}
+    assert flows["wifi"]["goodput_bps"] == pytest.approx(20e6 * 1448 / 1514, rel=0.01)
+    assert flows["lte"]["goodput_bps"] == pytest.approx(10e6 * 1448 / 1514, rel=0.02)
+    assert flows["back"]["one_way_delay_min_s"] == pytest.approx(0.04, abs=0.005)
+    assert flows["echoes"]["echo_rtt_min_s"] > 0.08
+    assert utilisation(document)["wifi:reverse"] < 0.05
+
+
+def test_a_flow_alone_at_a_further_interface_is_sampled_and_its_card_is_its_own(
+    run: Run, tmp_path: Path
+) -> None:
+    """The only socket of a machine is asked for by its address, which is that of the interface."""
+    file = tmp_path / "alone.yaml"
+    cards = "host: {groups: {lte: {offloads: [gro], coalesce: 50us}}}\n"
+    flows = "flows:\n  - {name: alone, group: lte}\n"
+    file.write_text(f"{MULTIHOMED.partition('flows:')[0]}{flows}{cards}")
+    document = run(scenario=file)
+    require_faithful(document)
+    assert document["flows"][0]["goodput_bps"] == pytest.approx(10e6 * 1448 / 1514, rel=0.02)
+
+
+def test_interfaces_whose_peer_is_the_same_host_are_told_by_their_address(
+    run: Run, tmp_path: Path
+) -> None:
+    """One machine of two interfaces, and a server with one: a route alone could not choose."""
+    file = tmp_path / "shared.yaml"
+    links = [
+        {"between": ["wifi", "a"], "rate": "20mbit", "delay": "5ms", "queue": {"limit": "1bdp"}},
+        {"between": ["lte", "b"], "rate": "10mbit", "delay": "20ms", "queue": {"limit": "1bdp"}},
+        {"between": ["a", "c"], "delay": "5ms"},
+        {"between": ["b", "c"], "delay": "20ms"},
+        {"between": ["c", "server"], "delay": "0ms"},
+    ]
+    groups = [{"name": name, "sources": [name], "sinks": ["server"]} for name in ("wifi", "lte")]
+    topology = {"kind": "custom", "hosts": ["wifi", "lte", "server"], "routers": ["a", "b", "c"],
+                "links": links, "groups": groups, "multihomed": [["wifi", "lte"]]}  # fmt: skip
+    flows = [{"name": name, "group": name} for name in ("wifi", "lte")]
+    file.write_text(json.dumps({"version": 1, "name": "shared", "duration": "6s", "warmup": "2s",
+                                "topology": topology, "flows": flows}))  # fmt: skip
+    document = run(scenario=file)
+    require_faithful(document)
+    assert [flow["base_rtt_measured_s"] for flow in document["flows"]] == pytest.approx(
+        [0.02, 0.08], abs=1e-4
+    )
+    assert all(used > 0.98 for name, used in utilisation(document).items() if "forward" in name)

@@ -10,6 +10,7 @@ from orchestrator.kinds import tcp
 from orchestrator.kinds.congestion_control import Congestion
 from orchestrator.kinds.fields import Path
 from orchestrator.kinds.tcp import EndTcp
+from orchestrator.network import Network
 from orchestrator.planning.runspec import PlannedFlow
 from orchestrator.scenario import LoadedVariant, Scenario
 from orchestrator.units import shown
@@ -31,7 +32,7 @@ def name_faults(
 
 
 def settings_faults(
-    variant: LoadedVariant, entries: Sequence[Sequence[PlannedFlow]]
+    variant: LoadedVariant, entries: Sequence[Sequence[PlannedFlow]], network: Network
 ) -> Iterator[Fault]:
     """Yield a fault for each setting of a host that two flow entries set differently.
 
@@ -45,7 +46,7 @@ def settings_faults(
             continue
         reported: set[str] = set()
         for flow in flows:
-            other = first.setdefault((flow.source, module.source), flow)
+            other = first.setdefault((network.machine(flow.source), module.source), flow)
             for name in dict.fromkeys((*flow.settings, *other.settings)):
                 mine, theirs = flow.settings.get(name), other.settings.get(name)
                 if mine != theirs and name not in reported:
@@ -116,14 +117,17 @@ def _controlled(
                 yield control_path, part.congestion or flow.congestion, flows
 
 
-def flow_ends(scenario: Scenario, entries: Sequence[Sequence[PlannedFlow]]) -> Iterator[EndTcp]:
-    """Yield both ends of every TCP flow, with the options that it requests."""
+def flow_ends(
+    scenario: Scenario, entries: Sequence[Sequence[PlannedFlow]], network: Network
+) -> Iterator[EndTcp]:
+    """Yield both ends of every TCP flow, with the options that it requests of its machines."""
     for index, entry in enumerate(entries):
         options = tcp.options_of(scenario.tcp, scenario.flows[index].tcp)
         for flow in entry:
             if flow.transport == "tcp":
-                yield EndTcp(index, flow.name, flow.source, "sender", options)
-                yield EndTcp(index, flow.name, flow.sink, "receiver", options)
+                source, sink = map(network.machine, (flow.source, flow.sink))
+                yield EndTcp(index, flow.name, source, "sender", options)
+                yield EndTcp(index, flow.name, sink, "receiver", options)
 
 
 def _differently(control: str, name: str, mine: int | None, theirs: int | None) -> str:

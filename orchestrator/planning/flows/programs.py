@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from orchestrator.errors import Fault
+from orchestrator.network import Network
 from orchestrator.planning.runspec import PlannedFlow
 from orchestrator.protocol.ports import MANY_PORTS
 from orchestrator.protocol.programs import PROGRAM, ROLES
@@ -75,7 +76,7 @@ def port_that_tells(flow: PlannedFlow, flows: Sequence[PlannedFlow]) -> int | No
 
 
 def program_faults(
-    variant: LoadedVariant, entries: Sequence[Sequence[PlannedFlow]]
+    variant: LoadedVariant, entries: Sequence[Sequence[PlannedFlow]], network: Network
 ) -> Iterator[Fault]:
     """Yield a fault for each flow entry whose programs could not be told from another's."""
     flows = [flow for entry in entries for flow in entry]
@@ -88,7 +89,8 @@ def program_faults(
             if flow.engine != PROGRAM:
                 continue
             problem = (
-                _port_fault(flow, listening)
+                _several_interfaces(flow, network)
+                or _port_fault(flow, listening)
                 or _twice(flow, flows, ports)
                 or _other_control(flow, controls)
                 or _same_server(flow, servers)
@@ -100,6 +102,16 @@ def program_faults(
 
 
 _Problem = tuple[tuple[str, ...], str]
+
+
+def _several_interfaces(flow: PlannedFlow, network: Network) -> _Problem | None:
+    for host in (flow.source, flow.sink):
+        if len(network.interfaces(network.machine(host))) > 1:
+            return ("traffic",), (
+                f"{host} is one of the interfaces of a machine, and a program takes any of them: "
+                "give programs hosts of their own"
+            )
+    return None
 
 
 def _port_fault(flow: PlannedFlow, listening: dict[int, PlannedFlow]) -> _Problem | None:

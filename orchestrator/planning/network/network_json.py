@@ -39,6 +39,7 @@ _ADDED: Mapping[Any, Mapping[str, Any]] = {
         "small_queue_hosts": [],
         "gro_hosts": [],
         "qdisc_hosts": [],
+        "machines": [],
     },
     Channel: {"delay_trace": None, "ring": None},
 }

@@ -9,7 +9,7 @@ from orchestrator.protocol.numbering import CHANNEL_ENDS, HOST_PREFIX_LENGTH, LI
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl, write_sysctl
-from orchestrator.testbed.network import channels, rtnl, spray
+from orchestrator.testbed.network import channels, further_interfaces, rtnl, spray
 from orchestrator.testbed.network.ethtool import Ethtool
 from orchestrator.testbed.network.nodes import (
     HOST_INDEX,
@@ -57,8 +57,12 @@ class Bed:
         Mininet.inited = True  # its init() runs sysctl commands, which are not needed here
         self.net = Mininet(build=False, controller=None, host=NamespaceHost, switch=BedSwitch)
         self.links: dict[str, WireLink] = {}
-        # By the scenario's names: a device of another node may have the same name.
+        # By the scenario's names: a device of another node may have the same name. Hosts that are
+        # interfaces of one machine have the same node.
         self.nodes: dict[str, Any] = {}
+        self._hosts = {host["name"]: host for host in spec["hosts"]}
+        # Of each host the one interface.
+        self.interfaces: dict[str, Intf] = {}
         self.namespaces: dict[str, set[str]] = {}
         # All ports of these namespaces belong to the bed.
         self.ports: tuple[int, int] | None = None
@@ -79,7 +83,12 @@ class Bed:
 
     def place(self, name: str) -> str:
         """Return one name for all hosts that share a namespace with that one."""
-        return name
+        return self._hosts[name].get("machine", name)
+
+    def index(self, name: str) -> int:
+        """Return the index of a host's interface in its namespace."""
+        interface = self.interfaces[name]
+        return HOST_INDEX + int(interface.node.ports[interface])
 
     def clock_ahead_ns(self, _name: str) -> int:
         """Return 0: all hosts have the same clock."""
@@ -93,7 +102,7 @@ class Bed:
 
     def address(self, name: str) -> str:
         """Return the IPv4 address of that host."""
-        return str(self.host(name).params["ip"])
+        return self._hosts[name]["address"]
 
     def enter(self, name: str) -> AbstractContextManager[None]:
         """Return a context manager that moves the calling thread into that host's namespace."""
@@ -147,10 +156,13 @@ class Bed:
             NetlinkError: the kernel refused something.
         """
         for host in self.spec["hosts"]:
-            node = self.net.addHost(
-                host["name"], ip=host["address"], mac=host["mac"], home_fd=self.home_fd
+            self.nodes[host["name"]] = (
+                self.nodes[host["machine"]]
+                if "machine" in host
+                else self.net.addHost(
+                    host["name"], ip=host["address"], mac=host["mac"], home_fd=self.home_fd
+                )
             )
-            self.nodes[host["name"]] = node
         for number, switch in enumerate(self.spec["switches"], start=1):
             node = self.net.addSwitch(switch["device"], dpid=f"{number:x}")
             self.nodes[switch["name"]] = node
@@ -171,17 +183,21 @@ class Bed:
     def _make_devices(self) -> None:
         """Create the veth pairs, each device in its namespace, in one batch."""
         for link in self.links.values():
-            for end, interface in (("a", link.intf1), ("b", link.intf2)):
-                node = interface.node
-                host = isinstance(node, NamespaceHost)
+            for end, name, interface in (
+                ("a", link.spec["a"], link.intf1),
+                ("b", link.spec["b"], link.intf2),
+            ):
+                host = self._hosts.get(name)
+                if host is not None:
+                    self.interfaces[name] = interface
                 rtnl.add_veth(
                     self.route,
                     self._wire_end(link, end),
                     rtnl.DeviceEnd(
                         interface.name,
-                        HOST_INDEX if host else 0,
-                        node.namespace_fd if host else None,
-                        node.params["mac"] if host else None,
+                        self.index(name) if host else 0,
+                        interface.node.namespace_fd if host else None,
+                        host["mac"] if host else None,
                     ),
                 )
         self.route.flush()
@@ -221,19 +237,20 @@ class Bed:
                 self.wires_tool.set_offloads(link.device(end)[0])
 
     def _configure_hosts(self) -> None:
-        known = {host["name"]: host for host in self.spec["hosts"]}
         corrupted = corrupts(self.spec)
         for host in self.spec["hosts"]:
-            node = self.host(host["name"])
-            route, interface = node.route, node.defaultIntf()
-            rtnl.set_up(route, 1, "lo")
-            rtnl.set_up(route, HOST_INDEX, host["name"], interface.link.spec["mtu_bytes"])
-            rtnl.add_address(route, HOST_INDEX, host["address"], HOST_PREFIX_LENGTH, host["name"])
+            node, interface = self.host(host["name"]), self.interfaces[host["name"]]
+            route, index = node.route, self.index(host["name"])
+            if "machine" not in host:
+                rtnl.set_up(route, 1, "lo")
+            rtnl.set_up(route, index, host["name"], interface.link.spec["mtu_bytes"])
+            prefix = further_interfaces.PREFIX_LENGTH if "machine" in host else HOST_PREFIX_LENGTH
+            rtnl.add_address(route, index, host["address"], prefix, host["name"])
             for peer in host["peers"]:
-                address, mac = known[peer]["address"], known[peer]["mac"]
-                rtnl.add_neighbour(route, HOST_INDEX, address, mac, host["name"])
+                address, mac = self._hosts[peer]["address"], self._hosts[peer]["mac"]
+                rtnl.add_neighbour(route, index, address, mac, host["name"])
             route.flush()
-            self._set_route_metrics(route, host)
+            self._set_routes(route, index, host)
             node.tool.set_offloads(interface.name)
             if host["name"] in self.spec.get("tso_hosts", ()):
                 node.tool.set_segmentation(interface.name)
@@ -241,22 +258,26 @@ class Bed:
                 node.tool.set_offload(interface.name, "gro", on=True)
             if corrupted:  # netem damages the first piece only: the headers
                 node.tool.send_in_one_piece(interface.name)
-            if self.spec["sysctls"]:
+            if self.spec["sysctls"] and "machine" not in host:
                 with self.enter(host["name"]):
                     for name, value in self.spec["sysctls"].items():
                         write_sysctl(name, value)
             for name, value in self.spec["namespaces"].get(host["name"], {}).items():
                 self.set_namespace(host["name"], name, value)
 
-    def _set_route_metrics(self, route: netlink.Netlink, host: HostSpec) -> None:
-        texts = self.spec["route_metrics"].get(host["name"])
-        if not texts:
-            return
+    def _set_routes(self, route: netlink.Netlink, index: int, host: HostSpec) -> None:
+        texts = self.spec["route_metrics"].get(host["name"], {})
         requested = {int(kind): value for kind, value in texts.items()}
-        own_route = (HOST_INDEX, host["address"], HOST_PREFIX_LENGTH)
+        if "machine" in host:
+            further_interfaces.add_routes(route, index, host, self._hosts, requested)
+            route.flush()
+            return
+        if not requested:
+            return
+        own_route = (index, host["address"], HOST_PREFIX_LENGTH)
         rtnl.set_route_metrics(route, *own_route, requested, host["name"])
         route.flush()
-        applied = rtnl.route_metrics(route, HOST_INDEX)
+        applied = rtnl.route_metrics(route, index)
         if applied != requested:
             raise BuildError(
                 f"{host['name']}: route metrics are {applied}, requested was {requested}"

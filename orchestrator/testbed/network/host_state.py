@@ -16,7 +16,7 @@ from orchestrator.protocol.numbering import (
     QUEUE_HANDLE,
 )
 from orchestrator.testbed.kernel import system
-from orchestrator.testbed.network import readback, rtnl
+from orchestrator.testbed.network import further_interfaces, readback, rtnl
 from orchestrator.testbed.network.queues import qdisc
 
 TYPE_CHECKING = False
@@ -63,35 +63,47 @@ class HostStates:
         present = of_namespace(bed.route) if switched else {}
         states["switches"] = switched, {name: present.get(name, "") for name in switched}
         self.sysctls = self._of_hosts.read()
+        machines: dict[str, list[HostSpec]] = {}
         for host in bed.spec["hosts"]:
-            name, requested = host["name"], self._requested_of_host(host, when)
+            machines.setdefault(bed.place(host["name"]), []).append(host)
+        for name, interfaces in machines.items():
+            requested = self._requested_of_machine(name, interfaces, when)
             state = {**of_namespace(bed.host(name).route), **self.sysctls[name]}
             state.pop(_LISTED)
             states[name] = requested, state
         return fact_of(states)
 
-    def _requested_of_host(self, host: HostSpec, when: str) -> State:
-        spec, name = self._bed.spec, host["name"]
-        metrics = spec["route_metrics"].get(name, {})
-        network = socket.inet_ntoa(rtnl.network_of(host["address"], HOST_PREFIX_LENGTH))
-        route = rtnl.route_text(
-            f"{network}/{HOST_PREFIX_LENGTH}",
-            None,
-            host["address"],
-            {int(kind): metrics[kind] for kind in metrics},
-        )
-        (interface,) = self._bed.host(name).intfList()
+    def _requested_of_machine(self, name: str, interfaces: Iterable[HostSpec], when: str) -> State:
+        spec = self._bed.spec
         values = {**spec["sysctls"], **spec["namespaces"].get(name, {})}
         if when == "end":
             for step in spec["planned_steps"]:
                 if step["do"] == "sysctl" and step["host"] == name:
                     values[step["name"]] = step["value"]
+        state = _interface("lo", _LOOPBACK_MTU, _NO_QUEUE)
+        for host in interfaces:
+            state |= self._requested_of_interface(host)
         return {
-            **_interface("lo", _LOOPBACK_MTU, _NO_QUEUE),
-            **_interface(interface.name, interface.link.spec["mtu_bytes"], _NO_QUEUE),
-            f"routes of {interface.name}": route,
+            **state,
             **self._defaults,
             **{sysctl: _text(values[sysctl]) for sysctl in values if sysctl in self._defaults},
+        }
+
+    def _requested_of_interface(self, host: HostSpec) -> State:
+        bed, interface = self._bed, self._bed.interfaces[host["name"]]
+        texts = bed.spec["route_metrics"].get(host["name"], {})
+        metrics = {int(kind): value for kind, value in texts.items()}
+        if "machine" in host:
+            hosts = {one["name"]: one for one in bed.spec["hosts"]}
+            index = bed.index(host["name"])
+            routes = further_interfaces.requested(index, host, hosts, metrics)
+        else:
+            network = socket.inet_ntoa(rtnl.network_of(host["address"], HOST_PREFIX_LENGTH))
+            place = f"{network}/{HOST_PREFIX_LENGTH}"
+            routes = [rtnl.route_text(place, None, host["address"], metrics)]
+        return {
+            **_interface(interface.name, interface.link.spec["mtu_bytes"], _NO_QUEUE),
+            f"routes of {interface.name}": _joined(routes),
         }
 
 

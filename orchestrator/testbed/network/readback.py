@@ -157,8 +157,12 @@ def _compared_settings(
 
 
 def interfaces(bed: Bed) -> dict[str, dict[str, Any]]:
-    """Return the recorded facts of all veth devices by "node/interface"."""
+    """Return the recorded facts of all veth devices by "node/interface".
+
+    The node of a host's interface is the host, also where several of them share a machine.
+    """
     facts = {}
+    hosts = {(one.node.name, one.name): name for name, one in bed.interfaces.items()}
     wires = {link.device(end)[0] for link in bed.links.values() for end in "ab"}
     places = [
         ("wires", bed.wires, bed.wires_tool, wires),
@@ -168,7 +172,7 @@ def interfaces(bed: Bed) -> dict[str, dict[str, Any]]:
     for node, route, tool, names in places:
         for name, (_index, counters) in rtnl.interfaces(route).items():
             if name in names:
-                facts[f"{node}/{name}"] = interface(tool, name, counters)
+                facts[f"{hosts.get((node, name), node)}/{name}"] = interface(tool, name, counters)
     return facts
 
 

@@ -40,6 +40,8 @@ NUD_PERMANENT = 0x80
 
 _IFINFO = struct.Struct("=BxHiII")
 RTM_NEWROUTE, RTM_GETROUTE = 24, 26
+RTM_NEWRULE = 32
+_FRA_SRC, _FRA_TABLE, _FR_ACT_TO_TBL, _RTA_TABLE = 2, 15, 1, 15
 RTA_DST, RTA_OIF, RTA_GATEWAY, RTA_PREFSRC, RTA_METRICS = 1, 4, 5, 7, 8
 RT_TABLE_MAIN, RTPROT_KERNEL, RT_SCOPE_LINK, RTN_UNICAST = 254, 2, 253, 1
 RTPROT_STATIC, RT_SCOPE_UNIVERSE = 4, 0
@@ -136,6 +138,36 @@ def set_route_metrics(
     body += nl.attribute(RTA_PREFSRC, socket.inet_aton(address))
     body += nl.attribute(RTA_METRICS, [nl.u32(int(kind), metrics[kind]) for kind in metrics])
     route.queue(RTM_NEWROUTE, nl.NLM_F_REPLACE, body, f"{what} route metrics")
+
+
+def add_rule(route: Netlink, source: str, table: int, what: str) -> None:
+    """Queue the request that lets packets from an address use a table of routes."""
+    head = (socket.AF_INET, 0, _HOST_BITS, 0, 0, 0, 0, _FR_ACT_TO_TBL, 0)
+    body = _RTMSG.pack(*head) + nl.attribute(_FRA_SRC, socket.inet_aton(source))
+    body += nl.u32(_FRA_TABLE, table)
+    route.queue(RTM_NEWRULE, nl.NLM_F_CREATE | nl.NLM_F_EXCL, body, what)
+
+
+def add_route(
+    route: Netlink,
+    index: int,
+    destination: tuple[str, int, int],
+    source: str,
+    metrics: Mapping[int, int],
+    what: str,
+) -> None:
+    """Queue the request for a route over an interface without a gateway.
+
+    ``destination`` is the network's address, its prefix length, and the table.
+    """
+    address, prefix, table = destination
+    head = (socket.AF_INET, prefix, 0, 0, 0, RTPROT_STATIC, RT_SCOPE_LINK, RTN_UNICAST, 0)
+    body = _RTMSG.pack(*head) + nl.attribute(RTA_DST, socket.inet_aton(address))
+    body += nl.u32(RTA_OIF, index) + nl.attribute(RTA_PREFSRC, socket.inet_aton(source))
+    body += nl.u32(_RTA_TABLE, table)
+    if metrics:
+        body += nl.attribute(RTA_METRICS, [nl.u32(kind, value) for kind, value in metrics.items()])
+    route.queue(RTM_NEWROUTE, nl.NLM_F_CREATE | nl.NLM_F_EXCL, body, what)
 
 
 def way_to(route: Netlink, destination: str) -> Way | None:

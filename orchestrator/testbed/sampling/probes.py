@@ -100,6 +100,7 @@ def round_trip_ns(bed: Bed, probe: RoundTripProbe | EndProbe, echoes: int) -> in
     timer = system.Timer()
     with bed.enter(probe["source"]):
         raw = socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_ICMP)
+        raw.bind((bed.address(probe["source"]), 0))
     for sequence in range(max(probe["attempts"], echoes)):
         if probe["fill_ns"]:
             timer.sleep_until(system.monotonic_ns() + probe["fill_ns"])
@@ -191,6 +192,7 @@ def _ends(bed: Bed, probe: BurstProbe | PolicerProbe) -> tuple[socket.socket, so
         sender.setsockopt(
             socket.SOL_SOCKET, _SO_SNDBUFFORCE, probe["packets"] * (probe["frame_bytes"] + 2582)
         )
+        sender.bind((bed.address(probe["source"]), 0))
         sender.connect((bed.address(probe["sink"]), PROBE_PORT))
     return sender, receiver
 

@@ -103,8 +103,9 @@ class Sampler:
         single = None
         if len(few) == 1 and few[0][2]["connections"] == "one":
             (ports, kind, flow) = few[0]
-            peer = flow["sink" if kind == tcpdiag.SENDER else "source"]
-            single = (*ports, bed.address(host), bed.address(peer))
+            ends = (flow["source"], flow["sink"])
+            own, peer = ends if kind == tcpdiag.SENDER else ends[::-1]
+            single = (*ports, bed.address(own), bed.address(peer))
         many_port = MANY_PORTS[0] if len(few) < len(present) else None
         with bed.enter(host):
             probe = tcpdiag.TcpDiag(single, many_port, bed.ports)

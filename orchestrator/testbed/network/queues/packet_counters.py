@@ -58,9 +58,9 @@ class PacketCounters:
         self._bed = bed
         self._still = time_stands_still
         self._files: dict[str, Files] = {}
-        for host in bed.spec["hosts"]:
-            with bed.enter(host["name"]):
-                self._files[host["name"]] = snmp.opened("snmp"), snmp.opened("netstat")
+        for name in dict.fromkeys(bed.place(host["name"]) for host in bed.spec["hosts"]):
+            with bed.enter(name):
+                self._files[name] = snmp.opened("snmp"), snmp.opened("netstat")
 
     def read(self) -> dict[str, Any]:
         """Return the values of the fact "packets": a reading, and another one if it differs."""
@@ -76,11 +76,8 @@ def _reading(bed: Bed, files: Mapping[str, Files]) -> PacketReading:
     channels: dict[str, ChannelPackets] = {}
     for name, link in bed.links.items():
         ends = {
-            end: nodes.get(node, switches)[interface.name][1]
-            for end, node, interface in (
-                ("a", link.spec["a"], link.intf1),
-                ("b", link.spec["b"], link.intf2),
-            )
+            end: nodes.get(interface.node.name, switches)[interface.name][1]
+            for end, interface in (("a", link.intf1), ("b", link.intf2))
         }
         for direction, (source, sink) in CHANNEL_ENDS.items():
             entry: ChannelPackets = {
@@ -103,7 +100,7 @@ def _reading(bed: Bed, files: Mapping[str, Files]) -> PacketReading:
         name: _host(
             *files[name],
             nodes[name].get("lo", (0, (0, 0)))[1][_RECEIVED],
-            name in bed.spec.get("gro_hosts", ()),
+            name in map(bed.place, bed.spec.get("gro_hosts", ())),
         )
         for name in nodes
     }
