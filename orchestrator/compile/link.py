@@ -42,7 +42,7 @@ def chosen_settings(
     A flow is known by the port of its listener, which is no other flow's.
     """
     packets = packets or chosen.NOTHING
-    ports = {flow.name: flow.port for flow in flows}
+    ports = {flow.name: flow.listening_port for flow in flows}
     return chosen.settings(packets, 0 if packets.flow is None else ports[packets.flow])
 
 

@@ -6,8 +6,10 @@ run with other names gives bit-identical results.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
+from orchestrator.compile import multipath
 from orchestrator.compile.link import chosen_settings, link_document
 from orchestrator.compile.netem import netem_document
 from orchestrator.compile.policer import policer_document
@@ -95,7 +97,7 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
             for n, link in enumerate(network.links)
         ],
         "forwarding": _forwarding(network, endpoints),
-        "flows": [_flow(flow, run.seed, n) for n, flow in enumerate(run.flows)],
+        "flows": [_flow(flow, run, n) for n, flow in enumerate(run.flows)],
         "planned_steps": planned_steps(run),
         "traces": traces(run),
         "sysctls": _shared_sysctls(run),
@@ -107,6 +109,8 @@ def bed_spec(run: RunSpec, memory_bytes: int) -> TestbedSpec:
         "global_sysctls": _global_sysctls(memory_bytes, run),
         "probes": probes(run),
     }
+    if any(flow.subflow is not None for flow in run.flows):
+        document["path_managers"] = multipath.path_managers(run)
     if network.tso_hosts:
         document["tso_hosts"] = list(network.tso_hosts)
     if network.gro_hosts:
@@ -213,7 +217,7 @@ def _channel(channel: Channel, run: RunSpec, link: int, direction: int, node: st
     return document
 
 
-def _flow(flow: PlannedFlow, seed: int, number: int) -> FlowSpec:
+def _flow(flow: PlannedFlow, run: RunSpec, number: int) -> FlowSpec:
     return {
         "name": flow.name,
         "source": flow.source,
@@ -222,8 +226,12 @@ def _flow(flow: PlannedFlow, seed: int, number: int) -> FlowSpec:
         "engine": flow.engine,
         "start_ns": nanoseconds(flow.start_s),
         "stop_ns": None if flow.stop_s is None else nanoseconds(flow.stop_s),
-        "parameters": {**flow.traffic_parameters, "bytes": flow.bytes},
-        "seed": traffic_seed(seed, number),
+        "parameters": {
+            **flow.traffic_parameters,
+            **multipath.parameters_of(flow, multipath.addresses_of(run)),
+            "bytes": flow.bytes,
+        },
+        "seed": traffic_seed(run.seed, number),
         "port": flow.port,
         "client_port": flow.port + CLIENT_PORT_OFFSET,
         "connections": flow.connections,
@@ -294,12 +302,13 @@ def _namespaces(run: RunSpec) -> dict[str, dict[str, str | int]]:
     """
     left = _left_to_the_kernel(run)
     others = {name: value for name, value in _host_sysctls(run).items() if name in left}
-    of_programs = programs.sysctls(run.flows)
+    of_programs, of_multipath = programs.sysctls(run.flows), multipath.sysctls(run)
     by_host: dict[str, dict[str, str | int]] = {}
     for host in dict.fromkeys(map(run.network.machine, run.network.hosts)):
         values = {**others, **(run.hosts[host].sysctls if host in run.hosts else {})}
         for interface in run.network.interfaces(host):
             values |= of_programs.get(interface, {})
+        values |= of_multipath.get(host, {})
         values = {name: value for name, value in values.items() if value != KERNELS_OWN}
         if values:
             by_host[host] = values
@@ -311,28 +320,49 @@ def _namespaces(run: RunSpec) -> dict[str, dict[str, str | int]]:
 
 
 def _pipes_bytes(run: RunSpec) -> Iterator[int]:
-    """Yield the most bytes that each flow's path can hold: bandwidth-delay product and queues."""
+    """Yield the most bytes that each flow's path can hold: bandwidth-delay product and queues.
+
+    A connection of several subflows keeps what it sends on all of them for the longest round trip,
+    because the receiver puts the data in order.
+    """
     network = at_most(run.network, run.events)
     channels = _channels(network)
     routes: dict[Pair, set[tuple[str, ...]]] = {}
     for event in run.events:
         for pair, route in event.routes.items():
             routes.setdefault(pair, set()).add(route)
+    pipes: dict[str, list[_Pipe]] = {}
     for flow in run.flows:
         paths = {flow.path, *routes.get((flow.source, flow.sink), ())}
         back_paths = {flow.ack_path, *routes.get((flow.sink, flow.source), ())}
         back_s = max(sum(channels[name].delay_s for name in path) for path in back_paths)
-        for path in paths:
-            channels_there = [channels[name] for name in path]
-            limited = [channel for channel in channels_there if channel.rate_bps is not None]
-            rate = min((channel.rate_bps or 0 for channel in limited), default=10**10)
-            queues = sum(
-                queue_packets(channel.queue, channel.frame_bytes) * channel.frame_bytes
-                for channel in limited
-                if channel.queue is not None and channel.is_bottleneck
-            )
-            rtt_ns = nanoseconds(sum(channel.delay_s for channel in channels_there) + back_s)
-            yield int(rate * (rtt_ns / 1e9) / 8) + queues
+        own = [_pipe([channels[name] for name in path], back_s) for path in paths]
+        yield from (int(pipe.rate_bps * pipe.rtt_s / 8) + pipe.queue_bytes for pipe in own)
+        if flow.subflow is not None:
+            pipes.setdefault(flow.subflow.connection, []).extend(own)
+    for subflows in pipes.values():
+        longest_s = max(pipe.rtt_s + pipe.queue_bytes * 8 / pipe.rate_bps for pipe in subflows)
+        yield int(sum(pipe.rate_bps for pipe in subflows) * longest_s / 8)
+
+
+class _Pipe(NamedTuple):
+    """What a path can hold."""
+
+    rate_bps: int
+    rtt_s: float
+    queue_bytes: int
+
+
+def _pipe(channels: Sequence[Channel], back_s: float) -> _Pipe:
+    limited = [channel for channel in channels if channel.rate_bps is not None]
+    rate_bps = min((channel.rate_bps or 0 for channel in limited), default=10**10)
+    queue_bytes = sum(
+        queue_packets(channel.queue, channel.frame_bytes) * channel.frame_bytes
+        for channel in limited
+        if channel.queue is not None and channel.is_bottleneck
+    )
+    rtt_ns = nanoseconds(sum(channel.delay_s for channel in channels) + back_s)
+    return _Pipe(rate_bps, rtt_ns / 1e9, queue_bytes)
 
 
 def _global_sysctls(memory_bytes: int, run: RunSpec) -> dict[str, str | int]:

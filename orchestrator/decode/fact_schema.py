@@ -31,6 +31,7 @@ from orchestrator.decode.fact_types import (
     Word,
 )
 from orchestrator.protocol.links.chosen import MOST_RANGES
+from orchestrator.protocol.reports.multipath_facts import COUNTERS
 from orchestrator.recording.counters import MOST_COUNTERS
 
 
@@ -295,6 +296,18 @@ class _Outcome(Form):
     failures: list[_Failure]
 
 
+_MultipathCounters = Annotated[
+    list[Count], Field(min_length=len(COUNTERS), max_length=len(COUNTERS))
+]
+
+
+class _Multipath(Form):
+    flow: Name
+    time_ns: TimeNs
+    sender: _MultipathCounters
+    receiver: _MultipathCounters
+
+
 class _Engine(Form):
     flow: Name
     sent_bytes: Count
@@ -357,6 +370,7 @@ _FORMS: Mapping[str, Any] = {
     "timeline_error": _Problem,
     "congestion": _Congestion,
     "outcome": _Outcome,
+    "multipath": _Multipath,
     "engine": _Engine,
     "program": program_forms.Program,
     "extracted": program_forms.Extracted,

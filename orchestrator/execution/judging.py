@@ -238,6 +238,8 @@ def _flow_plan(form: Any) -> FlowPlan:
     }
     if "window_least_bytes" in form:
         planned["window_least_bytes"] = _whole(form["window_least_bytes"])
+    if "subflow_of" in form:
+        planned["subflow_of"] = _whole(form["subflow_of"])
     return planned
 
 

@@ -44,6 +44,9 @@ def _flow_plan(spec: RunSpec, flow: PlannedFlow, least_ns: Mapping[str, int]) ->
     if flow.traffic == "bulk" and window_bytes is not None:
         segment_bytes = flow.segment.payload_bytes
         planned["window_least_bytes"] = _window_least_bytes(window_bytes, segment_bytes)
+    if flow.subflow is not None:
+        ports = [other.port for other in spec.flows]
+        planned["subflow_of"] = ports.index(flow.subflow.port)
     return planned
 
 

@@ -212,6 +212,9 @@ def _traffic_faults(
                 how = "a file lists: use `transfers` with a `gap`"
             text = f"`lab` does not support connections that {how}"
             yield ("flows", number, "traffic", "arrivals"), text
+        if entry.mptcp is not None:
+            text = "`lab` does not support Multipath TCP: a lab host has one path"
+            yield ("flows", number, "mptcp"), text
         if any(flow.module is not None for flow in flows):
             yield (
                 ("flows", number, "congestion"),

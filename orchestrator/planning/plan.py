@@ -36,6 +36,7 @@ from orchestrator.planning.advice import AdviceInput, advise, too_large
 from orchestrator.planning.captures import capture_faults, capture_of
 from orchestrator.planning.chosen_losses import list_faults
 from orchestrator.planning.description import Plan
+from orchestrator.planning.flows import multipath
 from orchestrator.planning.flows.expansion import expand
 from orchestrator.planning.flows.faults import (
     flow_ends,
@@ -204,6 +205,7 @@ def _draft(variant: LoadedVariant, seed: int) -> _Draft:
         *mtu_faults(variant, entries),
         *program_faults(variant, entries, layout.network),
         *listed_control_faults(variant, entries),
+        *multipath.machine_faults(variant, entries, layout.network),
     ]
     ends = flow_ends(variant.scenario, entries, layout.network)
     options, differences = tcp.options_by_host(ends)
@@ -308,9 +310,10 @@ def _run(
     loaded: LoadedScenario, variant: LoadedVariant, draft: _Draft, number: int, seed: int
 ) -> RunSpec:
     scenario = variant.scenario
+    drawn_s = [_start_s(scenario, seed, index, flow) for index, flow in enumerate(draft.flows)]
     flows = tuple(
-        replace(flow, start_s=_start_s(scenario, seed, index, flow))
-        for index, flow in enumerate(draft.flows)
+        replace(flow, start_s=start_s)
+        for flow, start_s in zip(draft.flows, multipath.starts_s(draft.flows, drawn_s), strict=True)
     )
     return RunSpec(
         scenario_name=scenario.name,

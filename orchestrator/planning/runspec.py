@@ -38,6 +38,21 @@ MOST_GUEST_BYTES = 500 * 2**30
 
 
 @dataclass(frozen=True)
+class Subflow:
+    """What a flow is of a Multipath TCP connection.
+
+    ``connection`` is the connection's name, and ``port`` the one that it listens at. The subflow
+    number 0 opens the connection. ``sysctls`` are of both machines.
+    """
+
+    connection: str
+    number: int
+    port: int
+    backup: bool
+    sysctls: dict[str, str | int]
+
+
+@dataclass(frozen=True)
 class PlannedFlow:
     """One flow, ready to be started.
 
@@ -90,6 +105,13 @@ class PlannedFlow:
     mtu_bytes: int = DEFAULT_MTU_BYTES
     sprayed: tuple[str, ...] = ()
     ack_sprayed: tuple[str, ...] = ()
+    subflow: Subflow | None = None
+    """None of a flow that is no Multipath TCP."""
+
+    @property
+    def listening_port(self) -> int:
+        """The port at which its connections end; of a subflow that of the whole connection."""
+        return self.port if self.subflow is None else self.subflow.port
 
     @property
     def crossed(self) -> tuple[str, ...]:

@@ -28,6 +28,18 @@ class _PlannedParameters(TypedDict):
 class BulkParameters(_PlannedParameters):
     """Of the engines ``builtin`` and ``iperf3``."""
 
+    multipath: NotRequired[bool]
+    """Whether the connection is one of Multipath TCP; only ``builtin`` has such."""
+
+
+class SubflowParameters(_PlannedParameters):
+    """Of the engine ``subflow``."""
+
+    connection_port: int
+    """The port at which the connection listens."""
+    addresses: list[str]
+    """Of source and sink."""
+
 
 class UdpTraffic(TypedDict):
     """What a kind of UDP traffic decides."""

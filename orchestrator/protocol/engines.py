@@ -34,6 +34,7 @@ class Engine(NamedTuple):
             parameters.
         greedy: it sends as much as losses and windows let it, if its parameters set no limit.
         notes_all: it records everything itself, so no socket of it is sampled.
+        multipath: its connections can be Multipath TCP.
     """
 
     exact_under_sampling: bool
@@ -45,13 +46,23 @@ class Engine(NamedTuple):
     sends_in_periods: bool = False
     greedy: bool = False
     notes_all: bool = False
+    multipath: bool = False
 
+
+SUBFLOW = "subflow"
+"""The engine of the further subflows of a connection, which the kernel opens."""
 
 PROGRAM_PROCESSES = 128
 """Processes that a user's program may have at a time."""
 
 ENGINES: dict[str, Engine] = {
-    "builtin": Engine(exact_under_sampling=True, fit_for_lab=True, limits_window=True, greedy=True),
+    "builtin": Engine(
+        exact_under_sampling=True,
+        fit_for_lab=True,
+        limits_window=True,
+        greedy=True,
+        multipath=True,
+    ),
     "exchanges": Engine(exact_under_sampling=True, limits_window=True),
     "iperf3": Engine(
         exact_under_sampling=False,  # it reads the clock in a loop; see docs/trust.md
@@ -70,6 +81,7 @@ ENGINES: dict[str, Engine] = {
     ),
     "ping": Engine(exact_under_sampling=True, notes_all=True),
     PROGRAM: Engine(exact_under_sampling=False, processes=2 * PROGRAM_PROCESSES),
+    SUBFLOW: Engine(exact_under_sampling=True, closes_early=True, greedy=True, multipath=True),
     "transfers": Engine(exact_under_sampling=True, fit_for_lab=True, limits_window=True),
     "udp": Engine(exact_under_sampling=True, fit_for_lab=True),
 }

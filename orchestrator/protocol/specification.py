@@ -322,6 +322,25 @@ class ModuleSpec(TypedDict):
     """As insmod takes them: "name=value ..."."""
 
 
+class EndpointSpec(TypedDict):
+    """An address that the path manager of a machine may use for subflows."""
+
+    address: str
+    announced: bool
+    """Whether it is told to the peer, which then connects to it; else the machine connects."""
+    backup: bool
+
+
+class PathManagerSpec(TypedDict):
+    """The kernel's path manager of Multipath TCP in one namespace."""
+
+    host: str
+    """The machine's first host."""
+    further_subflows: int
+    """Limit of the subflows of a connection beside the first one."""
+    endpoints: list[EndpointSpec]
+
+
 class AgentModuleSpec(TypedDict):
     """A congestion control that a lab's machine needs."""
 
@@ -371,6 +390,8 @@ class TestbedSpec(_RunSpec):
     global_sysctls: dict[str, str | int]
     """Sysctls of the whole machine, which only a guest sets."""
     probes: ProbesSpec
+    path_managers: NotRequired[list[PathManagerSpec]]
+    """Of machines with connections of Multipath TCP."""
     tso_hosts: NotRequired[list[str]]
     """Hosts that hand super-packets to their links. Only these links cut them into frames."""
     gro_hosts: NotRequired[list[str]]

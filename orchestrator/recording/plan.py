@@ -32,6 +32,8 @@ class FlowPlan(TypedDict):
     """Whether the scenario limits the receive window or the receive buffer."""
     window_least_bytes: NotRequired[int]
     """The least that the largest window of a bulk flow with a limit must be; see check_window."""
+    subflow_of: NotRequired[int]
+    """Number of the first subflow of its Multipath TCP connection; absent for other flows."""
 
 
 class SamplesPlan(TypedDict):

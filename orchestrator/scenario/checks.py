@@ -97,15 +97,20 @@ def _flows(tree: Node) -> Iterator[Finding]:
     groups = _groups(tree)
     known = set(groups or ())
     for item in _items(tree, ("flows",)):
-        name = _text(tree, (*item, "group"))
-        if find(tree, (*item, "group")) is None and not _names_hosts(tree, item):
-            yield item, "`group` is missing"
-        if groups is not None and name is not None and name not in known:
-            yield (
-                (*item, "group"),
-                f"there is no group {shown(name)}{suggest(name, groups)}; "
-                f"defined: {listed(groups) or 'none'}",
-            )
+        multipath = find(tree, (*item, "mptcp")) is not None
+        if find(tree, (*item, "group")) is None:
+            if not multipath and not _names_hosts(tree, item):
+                yield item, "`group` is missing"
+        elif multipath:
+            yield (*item, "group"), "the paths of `mptcp` are its groups: leave `group` out"
+        for place in ((*item, "group"), *_items(tree, (*item, "mptcp", "paths"))):
+            name = _text(tree, place)
+            if groups is not None and name is not None and name not in known:
+                yield (
+                    place,
+                    f"there is no group {shown(name)}{suggest(name, groups)}; "
+                    f"defined: {listed(groups) or 'none'}",
+                )
         yield from _schedule(tree, item)
 
 

@@ -18,6 +18,7 @@ from orchestrator.kinds.events import AnyEvent
 from orchestrator.kinds.fields import MAX_FLOWS, Duration, Period, Slug, Strict, Time
 from orchestrator.kinds.host import HostOptions
 from orchestrator.kinds.kernel import Kernel
+from orchestrator.kinds.mptcp import Mptcp
 from orchestrator.kinds.tcp import TcpOptions
 from orchestrator.kinds.traffic import AnyTraffic
 from orchestrator.kinds.traffic.bulk import Bulk
@@ -41,7 +42,12 @@ class Flow(Strict):
     group: str | None = Field(
         default=None,
         description="group of the topology between whose hosts the flow runs; required, unless "
-        "the traffic names its own hosts (`schedule`)",
+        "the traffic names its own hosts (`schedule`), or `mptcp` names paths",
+    )
+    mptcp: Mptcp | None = Field(
+        default=None,
+        description="Multipath TCP over several groups, in place of `group`; needs a kernel with "
+        "CONFIG_MPTCP, such as `kernel: {source: '6.12', config: {MPTCP: y, MPTCP_IPV6: n}}`",
     )
     congestion: Congestion = Field(
         default_factory=lambda: Congestion(name="cubic"),

@@ -36,7 +36,8 @@ class Feature:
     """Something that a run may want, and the kernels that have it.
 
     ``since`` is the first series that has it and ``until`` the first one without it. ``lack`` says
-    what a kernel lacks, and ``fix`` what to write instead, beside naming another kernel.
+    what a kernel lacks, and ``fix`` what to write instead, beside naming another kernel. With a
+    ``config`` only kernels have it whose own sets the first option of that.
     """
 
     lack: str
@@ -44,6 +45,7 @@ class Feature:
     wants: Callable[[RunSpec], bool]
     since: Series | None = None
     until: Series | None = None
+    config: str = ""
 
     def is_in(self, series: Series) -> bool:
         """Whether a kernel has it."""
@@ -61,7 +63,21 @@ class Feature:
         """The kernels that have it, in words."""
         first = "" if self.since is None else f"from {_text(self.since)} on"
         last = "" if self.until is None else f"before {_text(self.until)}"
-        return " and ".join(filter(None, (first, last)))
+        option = f"with CONFIG_{self.option}=y" if self.config else ""
+        return " and ".join(filter(None, (first, last, option)))
+
+    @property
+    def option(self) -> str:
+        """The option that a kernel's configuration must have; empty if it needs none."""
+        return self.config.partition(":")[0]
+
+    @property
+    def named(self) -> str:
+        """How to name such a kernel."""
+        name = self.example
+        if not self.config:
+            return f"name such a kernel (`kernel: {name}`, --kernel {name})"
+        return f"name such a kernel, `kernel: {{source: '{name}', config: {{{self.config}}}}}`"
 
 
 def _sysctls(spec: RunSpec, name: str) -> list[int]:
@@ -135,6 +151,15 @@ FEATURES = (
         ),
         since=(7, 0),
     ),
+    Feature(
+        # The counters of a connection, mptcpi_bytes_sent and the following ones, came with 6.5, and
+        # mptcpi_subflows_total with 6.8.
+        "has no Multipath TCP (`mptcp`)",
+        "plain flows (`group`)",
+        lambda spec: any(flow.subflow is not None for flow in spec.flows),
+        since=(6, 8),
+        config="MPTCP: y, MPTCP_IPV6: n",
+    ),
     *_of_modules(),
 )
 
@@ -148,7 +173,8 @@ def lack_of(spec: RunSpec, release: str) -> str | None:
     if series is None:
         return None
     for feature in FEATURES:
-        if not feature.is_in(series) and feature.wants(spec):
+        built = not feature.config or (feature.option, "y") in spec.kernel.config
+        if not (built and feature.is_in(series)) and feature.wants(spec):
             return f"{feature.lack}: kernels {feature.kernels} do"
     return None
 
@@ -214,11 +240,7 @@ def _problem(spec: RunSpec, release: str) -> str | None:
     if (lack := lack_of(spec, release)) is None:
         return None
     (feature,) = [each for each in FEATURES if lack.startswith(each.lack)]
-    name = feature.example
-    return (
-        f"Linux {release} {lack}\n"
-        f"  fix: name such a kernel (`kernel: {name}`, --kernel {name}), or write {feature.fix}"
-    )
+    return f"Linux {release} {lack}\n  fix: {feature.named}, or write {feature.fix}"
 
 
 def without_absent(document: TestbedSpec, release: str) -> None:

@@ -16,6 +16,7 @@ from orchestrator.protocol.reports.facts import Fact
 from orchestrator.protocol.reports.outcomes import (
     ENDED,
     EXIT_STATUS,
+    NEVER_CONNECTED,
     NOT_READY,
     OUT_OF_TIME,
     OUTPUT,
@@ -91,6 +92,8 @@ def _connected(tcp: npt.NDArray[np.void], flows: int) -> npt.NDArray[np.bool_]:
 def _flow_end(
     flow: PlannedFlow, facts: Sequence[protocol.Outcome], sampled: bool, duration_ns: int
 ) -> FlowEnd:
+    if flow.subflow is not None and flow.subflow.number and not sampled:
+        return FlowEnd(NEVER_CONNECTED)
     if not facts:
         return FlowEnd()
     # Each failure is known to one end of the connection, or to both.

@@ -11,9 +11,14 @@ import numpy.typing as npt
 
 from orchestrator.kinds.traffic import Connections
 from orchestrator.planning.flows.programs import port_that_tells
-from orchestrator.planning.runspec import RunSpec
+from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol.numbering import host_address
-from orchestrator.protocol.ports import CLIENT_PORT_OFFSET, MANY_PORTS, SEQUENTIAL_PORTS
+from orchestrator.protocol.ports import (
+    CLIENT_PORT_OFFSET,
+    MANY_PORTS,
+    SEQUENTIAL_PORTS,
+    SUBFLOW_PORTS,
+)
 from orchestrator.protocol.programs import PROGRAM
 from orchestrator.recording.model import RECEIVER, SENDER
 
@@ -29,7 +34,8 @@ class FlowPorts(NamedTuple):
 
     A program opens what it likes between its two hosts. ``hosts`` are their addresses then, of the
     host that sends most data and of the other. Only connections with the port ``program_port`` are
-    the flow's; all are, if it is None.
+    the flow's; all are, if it is None. Of them the client's ports are from ``first_client`` on. A
+    further subflow of Multipath TCP is found like this, too, by its connection's port.
     """
 
     client: int
@@ -38,6 +44,7 @@ class FlowPorts(NamedTuple):
     sender_listens: bool = False
     hosts: tuple[bytes, bytes] | None = None
     program_port: int | None = None
+    first_client: int = MANY_PORTS[0]
 
 
 def flow_ports(spec: RunSpec) -> list[FlowPorts]:
@@ -52,14 +59,21 @@ def flow_ports(spec: RunSpec) -> list[FlowPorts]:
             flow.port,
             flow.connections,
             flow.server == "source",
-            *(
-                ((addresses[flow.source], addresses[flow.sink]), port_that_tells(flow, spec.flows))
-                if flow.engine == PROGRAM
-                else ()
-            ),
+            *_by_hosts(flow, spec, (addresses[flow.source], addresses[flow.sink])),
         )
         for flow in spec.flows
     ]
+
+
+def _by_hosts(
+    flow: PlannedFlow, spec: RunSpec, hosts: tuple[bytes, bytes]
+) -> tuple[()] | tuple[tuple[bytes, bytes], int | None, int]:
+    """Return the last fields of the FlowPorts of a flow that is found by its hosts."""
+    if flow.engine == PROGRAM:
+        return hosts, port_that_tells(flow, spec.flows), MANY_PORTS[0]
+    if flow.subflow is not None and flow.subflow.number:
+        return hosts, flow.listening_port, SUBFLOW_PORTS[0]
+    return ()
 
 
 def ends(
@@ -93,20 +107,20 @@ def ends(
     endpoint = np.where(listens == sender_listens, SENDER, RECEIVER)
     flow = np.where(right, flow, -1)
     for number in np.flatnonzero(~by_ports).tolist():
-        at_sender, at_receiver = _of_program(raw, at, ports[number])
+        at_sender, at_receiver = _between_hosts(raw, at, ports[number])
         mine = (at_sender | at_receiver) & (flow < 0)
         flow[mine] = number
         endpoint[mine] = np.where(at_sender, SENDER, RECEIVER)[mine]
     return flow, endpoint
 
 
-def _of_program(
+def _between_hosts(
     raw: npt.NDArray[np.uint8], at: int, flow: FlowPorts
 ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Mark the sockets of a program's flow at the host that sends most, and at the other."""
-    assert flow.hosts is not None, "only programs have flows by hosts"
+    """Mark the sockets of a flow by its hosts: at the host that sends most, and at the other."""
+    assert flow.hosts is not None, "checked by the caller"
     local, remote = _ports(raw, at)
-    chosen = (local >= MANY_PORTS[0]) | (remote >= MANY_PORTS[0])
+    chosen = (local >= flow.first_client) | (remote >= flow.first_client)
     if flow.program_port is not None:
         chosen &= (local == flow.program_port) | (remote == flow.program_port)
     source, destination = (

@@ -50,8 +50,8 @@ class Endpoints:
             source, sink = own[flow.source], own[flow.sink]
             server, client = (sink, source) if flow.server == "sink" else (source, sink)
             # (from, to, the server's port): the flow, and whether packets go to the sink.
-            self._of[client, server, flow.port] = number, int(server == sink)
-            self._of[server, client, flow.port] = number, int(server != sink)
+            self._of[client, server, flow.listening_port] = number, int(server == sink)
+            self._of[server, client, flow.listening_port] = number, int(server != sink)
 
     def find(self, source: int, sink: int, source_port: int, sink_port: int) -> tuple[int, int]:
         """Return (number of the flow, whether it goes to the flow's sink); (-1, 0) for none."""

@@ -111,7 +111,8 @@ class TrafficPart:
         congestion: its congestion control; None is that of the flow entry.
         place: path to the congestion control in the flow entry.
         offset_s: time from the start of the source to the start of this flow.
-        hosts: the hosts that send and receive; None of each pair of the entry's group.
+        hosts: the hosts that send and receive; None of each pair of the group.
+        group: the group between whose hosts it runs; None is that of the flow entry.
     """
 
     demand: Demand
@@ -120,6 +121,7 @@ class TrafficPart:
     place: tuple[str | int, ...] = ("congestion",)
     offset_s: float = 0.0
     hosts: tuple[NamedHost, NamedHost] | None = None
+    group: str | None = None
 
 
 class TrafficSpec(Strict, ABC):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
-from orchestrator.errors import ScenarioError
+from orchestrator.errors import Fault, ScenarioError
 from orchestrator.kinds import tcp
 from orchestrator.kinds.distributions import fixed
 from orchestrator.kinds.fields import MAX_FLOWS, Path
@@ -17,7 +18,9 @@ from orchestrator.kinds.traffic import (
     TrafficPart,
 )
 from orchestrator.network import Hop, Network, crossing_ns, mtu_bytes, path_delay_s
-from orchestrator.planning.runspec import Pair, PlannedFlow
+from orchestrator.planning.flows import multipath
+from orchestrator.planning.runspec import Pair, PlannedFlow, Subflow
+from orchestrator.protocol.engines import SUBFLOW
 from orchestrator.protocol.links.frames import (
     ACK_FRAME_BYTES,
     DEFAULT_MTU_BYTES,
@@ -70,19 +73,48 @@ class _FlowEntry:
         self._index, self._before = index, before
         self._flow = variant.scenario.flows[index]
         self._options = tcp.options_of(variant.scenario.tcp, self._flow.tcp)
-        self._pairs = [] if self._flow.traffic.names_hosts else self._pairs_of_group()
-        self._number = len(self._pairs) * self._flow.count
+        faults = multipath.entry_faults(self._flow, network)
+        if problems := [self._marked(path, message) for path, message in faults]:
+            raise ScenarioError(problems)
+        self._parts = self._parts_of_entry()
+        of_groups = not self._flow.traffic.names_hosts
+        self._number = len(self._pairs(self._parts[0])) * self._flow.count if of_groups else 0
 
-    def _pairs_of_group(self) -> list[Pair]:
-        """Return the sender and the receiver of each pair of the entry's group."""
-        flow = self._flow
-        group = self._network.group(flow.group or "")
+    def _pairs(self, part: TrafficPart) -> list[Pair]:
+        """Return the sender and the receiver of each flow of a part."""
+        if part.hosts is not None:
+            return [self._named(part.hosts)]
+        group = self._network.group(part.group or self._flow.group or "")
         pairs = list(zip(group.sources, group.sinks, strict=True))
-        return [(b, a) for a, b in pairs] if flow.direction == "reverse" else pairs
+        return [(b, a) for a, b in pairs] if self._flow.direction == "reverse" else pairs
+
+    def _parts_of_entry(self) -> list[TrafficPart]:
+        """Return the parts of the traffic; of a Multipath TCP connection each subflow is one."""
+        parts, mptcp = self._flow.traffic.parts(), self._flow.mptcp
+        if mptcp is None:
+            return parts
+        demands = [parts[0].demand, *[Demand(SUBFLOW)] * (len(mptcp.paths) - 1)]
+        return [
+            replace(parts[0], name=path, group=path, demand=demand)
+            for path, demand in zip(mptcp.paths, demands, strict=True)
+        ]
+
+    def _subflow(self, part: TrafficPart, index: int) -> Subflow | None:
+        """Return what the flow of that index of a part is of its Multipath TCP connection."""
+        name, mptcp = self._flow.name, self._flow.mptcp
+        if mptcp is None:
+            return None
+        return Subflow(
+            name if self._number == 1 else f"{name}[{index}]",
+            self._parts.index(part),
+            FIRST_PORT + self._before + index,
+            part.group in mptcp.backup,
+            mptcp.sysctls(),
+        )
 
     def flows(self, rtts_ns: Rtts) -> list[PlannedFlow]:
         """Return the flows, part by part and host by host, and extend ``rtts_ns``."""
-        flow, parts = self._flow, self._flow.traffic.parts()
+        flow, parts = self._flow, self._parts
         if flow.traffic.names_hosts:
             self._require_nothing_of_groups()
         number = len(parts) if flow.traffic.names_hosts else self._number
@@ -95,17 +127,20 @@ class _FlowEntry:
             first = 0 if part.hosts is None else len(flows)
             names = [name] if number == 1 else [f"{name}[{index}]" for index in range(number)]
             control = self._control(part)
-            pairs = self._pairs if part.hosts is None else [self._named(part.hosts)]
-            for pair_index, (source, sink) in enumerate(pairs, start=first):
+            for pair_index, (source, sink) in enumerate(self._pairs(part), start=first):
                 hops = self._paths(source, sink)
-                common = {**control, **self._shared(part.demand, source, sink, hops)}
+                common = {**control, **self._shared(part, source, sink, hops)}
                 on_paths = [hop.name for hop in (*hops[0], *hops[1])]
                 for channel in (*on_paths, *common["sprayed"], *common["ack_sprayed"]):
                     rtts_ns.setdefault(channel, set()).add(_rtt_ns(hops))
-                for name_index in range(pair_index * flow.count, (pair_index + 1) * flow.count):
-                    port = FIRST_PORT + self._before + len(flows)
-                    start = self._start(part, name_index)
-                    flows.append(PlannedFlow(name=names[name_index], port=port, **start, **common))
+                for index in range(pair_index * flow.count, (pair_index + 1) * flow.count):
+                    own = {
+                        "name": names[index],
+                        "port": FIRST_PORT + self._before + len(flows),
+                        "subflow": self._subflow(part, index),
+                        **self._start(part, index),
+                    }
+                    flows.append(PlannedFlow(**own, **common))
         return flows
 
     def _require_nothing_of_groups(self) -> None:
@@ -129,15 +164,15 @@ class _FlowEntry:
         return hosts[0].name, hosts[1].name
 
     def _shared(
-        self, demand: Demand, source: str, sink: str, hops: tuple[Hops, Hops]
+        self, part: TrafficPart, source: str, sink: str, hops: tuple[Hops, Hops]
     ) -> dict[str, Any]:
         """Return the fields of a planned flow that all flows between two hosts share."""
-        there, back = hops
+        demand, (there, back) = part.demand, hops
         mtu = mtu_bytes((*there, *back))
         self._require_fit(demand, mtu)
         segment = self._segment(mtu)
         return {
-            "group": self._flow.group or self._network.group_of(source),
+            "group": part.group or self._flow.group or self._network.group_of(source),
             "source": source,
             "sink": sink,
             "traffic": self._flow.traffic.kind,
@@ -330,7 +365,10 @@ class _FlowEntry:
         return tuple(hop.name for hop in hops if hop.name not in first)
 
     def _fault(self, path: Path, message: str) -> ScenarioError:
-        return ScenarioError([self._variant.mark(("flows", self._index, *path)).fault(message)])
+        return ScenarioError([self._marked(path, message)])
+
+    def _marked(self, path: Path, message: str) -> Fault:
+        return self._variant.mark(("flows", self._index, *path)).fault(message)
 
 
 def _rates_bps(path: Hops) -> list[int]:

@@ -7,7 +7,7 @@ from mininet.net import Mininet
 from orchestrator.protocol.links.netem import CORRUPTION
 from orchestrator.protocol.numbering import CHANNEL_ENDS, HOST_PREFIX_LENGTH, LINK_ENDS
 from orchestrator.testbed.errors import BuildError
-from orchestrator.testbed.kernel import netlink, system
+from orchestrator.testbed.kernel import mptcp, netlink, system
 from orchestrator.testbed.kernel.sysctl import read_sysctl, write_sysctl
 from orchestrator.testbed.network import channels, further_interfaces, rtnl, spray
 from orchestrator.testbed.network.ethtool import Ethtool
@@ -35,6 +35,10 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
         WordSpec,
     )
     from orchestrator.testbed.bed import FactWriter
+
+
+_VALID = {"net.mptcp.scheduler": "net.mptcp.available_schedulers"}
+"""Sysctls that list the values of others."""
 
 
 class Bed:
@@ -120,7 +124,9 @@ class Bed:
             try:
                 write_sysctl(name, value)
             except OSError as error:
-                raise BuildError(f"{host}: {name}={value}: {error.strerror}") from None
+                valid = read_sysctl(_VALID[name]) if name in _VALID else None
+                more = "" if valid is None else f"; the kernel has: {valid}"
+                raise BuildError(f"{host}: {name}={value}: {error.strerror}{more}") from None
             clock_ns, applied = system.monotonic_ns(), read_sysctl(name)
         if applied != str(value):
             raise BuildError(f"{host}: {name} is {applied}, requested was {value}")
@@ -264,6 +270,9 @@ class Bed:
                         write_sysctl(name, value)
             for name, value in self.spec["namespaces"].get(host["name"], {}).items():
                 self.set_namespace(host["name"], name, value)
+        for manager in self.spec.get("path_managers", []):
+            with self.enter(manager["host"]):
+                mptcp.set_paths(manager)
 
     def _set_routes(self, route: netlink.Netlink, index: int, host: HostSpec) -> None:
         texts = self.spec["route_metrics"].get(host["name"], {})

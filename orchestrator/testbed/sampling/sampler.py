@@ -14,6 +14,7 @@ from orchestrator.testbed.sampling.readings import NEVER_NS as _NEVER_NS
 from orchestrator.testbed.sampling.readings import QueueReader
 from orchestrator.testbed.sampling.sender_states import SenderStates
 from orchestrator.testbed.sampling.sojourn import SojournTimes
+from orchestrator.testbed.traffic.sockets import is_multipath
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -205,6 +206,18 @@ class Sampler:
         if due & sampling_schedule.EDGES:
             for queue_number, sojourn_values in self._sojourn.read():
                 self._records.sojourn(time_ns, queue_number, sojourn_values)
+            self._note_multipath(time_ns)
+
+    def _note_multipath(self, time_ns: int) -> None:
+        """Record what connections of several subflows have done by an edge of windows."""
+        for flow in self._flows:
+            read = getattr(flow, "multipath_counters", None)
+            if read is not None and (counters := read()) is not None:
+                sender, receiver = counters
+                self._records.fact(
+                    "multipath", flow=flow.spec["name"], time_ns=time_ns, sender=sender,
+                    receiver=receiver,
+                )  # fmt: skip
 
     def _take(self, time_ns: int, due: int) -> None:
         self._take_queues(time_ns, due)
@@ -261,7 +274,8 @@ def _ends(bed: Bed, engines: Sequence[Engine]) -> dict[str, list[End]]:
 
 def _closes(flow: FlowSpec) -> bool:
     """Tell whether sockets of the flow may close before the end of the run."""
-    return ENGINES[flow["engine"]].closes_early or flow["connections"] != "one"
+    early = ENGINES[flow["engine"]].closes_early or is_multipath(flow)
+    return early or flow["connections"] != "one"
 
 
 def _words(bed: Bed) -> dict[tuple[int, int], list[WordSpec]]:

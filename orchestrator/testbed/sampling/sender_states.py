@@ -7,8 +7,10 @@ sender changes with an acknowledgement at most, so the rows never outnumber thes
 
 from __future__ import annotations
 
+import socket
 import struct
 
+from orchestrator.protocol.engines import SUBFLOW
 from orchestrator.protocol.reports.records import SENDER_STATE_ROW
 from orchestrator.testbed.kernel import netlink as nl
 from orchestrator.testbed.kernel.tcpdiag import SOCK_DIAG_BY_FAMILY
@@ -47,7 +49,14 @@ class SenderStates:
         self._records = records
         self._flow_of: dict[bytes, int] = {}
         self._several: list[tuple[slice, bytes, int]] = []
+        self._subflows: dict[bytes, int] = {}
+        """Numbers of subflows that the kernel opens, by their identities; see ``_subflow``."""
         for number, flow in flows:
+            if flow["engine"] == SUBFLOW:
+                ends = map(socket.inet_aton, flow["parameters"]["addresses"])
+                identity = b"".join([_port(flow["parameters"]["connection_port"]), *ends])
+                self._subflows[identity] = number
+                continue
             server, client = (_port(flow[end]) for end in ("port", "client_port"))
             sends = flow["server"] == "source"
             if flow["connections"] == "one":
@@ -73,6 +82,8 @@ class SenderStates:
             length, kind = _MESSAGE.unpack_from(answers, offset)
             if kind == SOCK_DIAG_BY_FAMILY and length >= _LEAST_BYTES:
                 flow = self._flow(answers[offset + _PORTS : offset + _PORTS + 4])
+                if flow < 0 and self._subflows:
+                    flow = self._subflow(answers, offset + _PORTS)
                 if flow >= 0:
                     (cookie,) = _COOKIE_FORM.unpack_from(answers, offset + _COOKIE)
                     rank = (answers[offset + _STATE] == _ESTABLISHED, cookie)
@@ -104,6 +115,14 @@ class SenderStates:
             flow = next((flow for end, port, flow in self._several if ports[end] == port), -1)
             self._flow_of[ports] = flow
         return flow
+
+    def _subflow(self, answers: bytes, at: int) -> int:
+        """Return the subflow of a sender by the remote port and both addresses; -1 of others.
+
+        ``at`` is where struct inet_diag_sockid begins: two ports, and 16 bytes of each address.
+        """
+        identity = answers[at + 2 : at + 8] + answers[at + 20 : at + 24]
+        return self._subflows.get(identity, -1)
 
     def _state(self, answers: bytes, offset: int, length: int, flow: int) -> bytes:
         """Return the state, as SENDER_STATE_ROW has it behind its first three fields."""

@@ -13,11 +13,12 @@ import errno
 import os
 import socket
 
+from orchestrator.protocol.engines import SUBFLOW
 from orchestrator.protocol.reports.outcomes import NETWORK_ERRORS
-from orchestrator.testbed.kernel import system
+from orchestrator.testbed.kernel import mptcp, system
 from orchestrator.testbed.traffic import FlowEngine
 from orchestrator.testbed.traffic.outcomes import ONLY
-from orchestrator.testbed.traffic.sockets import listen, make_socket, window_of
+from orchestrator.testbed.traffic.sockets import is_multipath, listen, make_socket, window_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -56,6 +57,12 @@ class BulkFlow(FlowEngine):
             with bed.enter(spec["source"]):
                 self._sender = make_socket(spec)
                 self._sender.bind((bed.address(spec["source"]), spec["client_port"]))
+
+    def multipath_counters(self) -> tuple[list[int], list[int]] | None:
+        """Return the counters of sender and receiver; None of a flow that is no Multipath TCP."""
+        if not is_multipath(self.spec):
+            return None
+        return mptcp.counters(self._sender), mptcp.counters(self._receiver)
 
     def start(self, origin_ns: int) -> None:
         """Start a thread for each end; the sender connects at its start time."""
@@ -115,6 +122,19 @@ class BulkFlow(FlowEngine):
             self.services.problem(f"{end}: {error.strerror}")
 
 
+class Subflow(FlowEngine):
+    """A further subflow of a bulk flow's connection of Multipath TCP.
+
+    The kernel opens and fills it. It is sampled, and the connection's first flow does all else.
+    """
+
+    def __init__(self, _bed: Bed, spec: FlowSpec, services: Services) -> None:
+        super().__init__(spec, services)
+
+    def start(self, origin_ns: int) -> None:
+        """Do nothing: the connection begins with its first subflow."""
+
+
 def read_to_end(receiver: socket.socket, window: ReceiveWindow | None) -> int:
     """Read and discard data until the other end has sent all; return the number of bytes.
 
@@ -139,4 +159,4 @@ def read_to_end(receiver: socket.socket, window: ReceiveWindow | None) -> int:
         total += count
 
 
-ENGINES: dict[str, EngineClass] = {"builtin": BulkFlow}
+ENGINES: dict[str, EngineClass] = {"builtin": BulkFlow, SUBFLOW: Subflow}

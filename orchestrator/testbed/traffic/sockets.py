@@ -13,6 +13,7 @@ import socket
 
 from orchestrator.protocol.ports import MANY_PORTS, SEQUENTIAL_PORTS
 from orchestrator.protocol.reports.outcomes import NETWORK_ERRORS
+from orchestrator.testbed.kernel import mptcp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -41,10 +42,16 @@ def congestion_for(spec: FlowSpec) -> str:
     return name
 
 
+def is_multipath(spec: FlowSpec) -> bool:
+    """Tell whether the flow's connections are Multipath TCP."""
+    return bool(spec["parameters"].get("multipath", False))
+
+
 def make_socket(spec: FlowSpec, flags: int = 0) -> socket.socket:
     """Return a TCP socket with the flow's congestion control, in the thread's namespace."""
     # Both ends get it: a control that needs ECN, such as DCTCP, has to be accepted by the receiver.
-    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM | flags)
+    protocol = mptcp.IPPROTO_MPTCP if is_multipath(spec) else 0
+    made = socket.socket(socket.AF_INET, socket.SOCK_STREAM | flags, protocol)
     made.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, congestion_for(spec).encode())
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     return made
@@ -56,7 +63,9 @@ def listen(bed: Bed, spec: FlowSpec, host: str) -> socket.socket:
         listener = make_socket(spec)
         if host == spec["sink"]:
             _limit_window(listener, spec)
-        listener.bind((bed.address(host), spec["port"]))
+        # Further subflows of a connection come to other addresses of the machine.
+        address = "" if is_multipath(spec) else bed.address(host)
+        listener.bind((address, spec["port"]))
         listener.listen(_BACKLOG)
     return listener
 

@@ -123,6 +123,11 @@ FAULTS: dict[str, tuple[Edits, str, str]] = {
         "`lab` does not support request-response traffic: its two ends share a random source, "
         "and lab hosts cannot",
     ),
+    "Multipath TCP": (
+        [("group: a, traffic: {kind: campaign, controls: [reno, cubic], turn: 1s}",
+          "congestion: reno, mptcp: {paths: [a]}")],
+        "{paths: [a]}", "`lab` does not support Multipath TCP: a lab host has one path",
+    ),
     "programs": (
         [("traffic: {kind: campaign, controls: [reno, cubic], turn: 1s}",
           "congestion: reno, traffic: {kind: program, client: ['true']}")],

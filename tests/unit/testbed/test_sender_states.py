@@ -64,7 +64,8 @@ class Taken:
 
 
 def flow(connections: str = "one", server: str = "sink") -> dict[str, Any]:
-    return {"port": 5000, "client_port": 15000, "connections": connections, "server": server}
+    ports = {"port": 5000, "client_port": 15000}
+    return {**ports, "engine": "builtin", "connections": connections, "server": server}
 
 
 def test_a_state_is_written_when_it_differs() -> None:
