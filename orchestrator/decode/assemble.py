@@ -20,6 +20,7 @@ from orchestrator.decode.event_log import event_provenance, rate_steps
 from orchestrator.decode.facts import facts as read_facts
 from orchestrator.decode.facts import one_fact, require_of_run
 from orchestrator.decode.flows.kept_files import kept_files
+from orchestrator.decode.flows.multipath_reports import multipath_connections
 from orchestrator.decode.flows.outcomes import flow_ends
 from orchestrator.decode.flows.program_reports import extracted_numbers, program_reports
 from orchestrator.decode.flows.receive_windows import receive_windows
@@ -49,7 +50,7 @@ from orchestrator.protocol.reports import facts as protocol
 from orchestrator.protocol.reports.facts import Fact
 from orchestrator.protocol.reports.records import QUEUE_COUNTERS, QUEUE_TIME
 from orchestrator.protocol.units import nanoseconds
-from orchestrator.recording import extracted
+from orchestrator.recording import extracted, multipath
 from orchestrator.recording.counters import PROVENANCE as COUNTERS
 from orchestrator.recording.model import (
     FlowRecord,
@@ -153,6 +154,7 @@ def _assembled(
     require_counters(spec, counters)
     numbers = extracted_numbers(spec.flows, facts)
     kept = kept_files(spec, facts, output)
+    connections = multipath_connections(spec, facts)
     return Recording(
         kernel=one_fact(facts, protocol.Versions)["kernel"],
         simulated_s=spec.duration_s,
@@ -187,6 +189,7 @@ def _assembled(
             **machine.provenance,
             COUNTERS: names_of_counters.document(),
             **({extracted.PROVENANCE: extracted.document(numbers)} if numbers else {}),
+            **({multipath.PROVENANCE: multipath.document(connections)} if connections else {}),
             "impairments": netem_provenance(spec),
             "events": event_provenance(spec, one_fact(facts, protocol.Timeline)),
         },

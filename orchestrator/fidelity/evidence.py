@@ -37,6 +37,9 @@ SENDER_COLUMNS = (
     "rwnd_limited_us",
     "snd_wnd_bytes",
     "bytes_acked",
+    "bytes_sent",
+    "bytes_retrans",
+    "notsent_bytes",
 )
 """The columns of senders' samples that checks may use."""
 

@@ -33,8 +33,9 @@ def jain_index(data: RunData, flows: Sequence[int], span: Span) -> float | None:
     R. Jain, D. Chiu, W. Hawe, DEC-TR-301 (1984); RFC 5166 section 2.3. It includes all flows of
     bulk traffic that are scheduled within the span and had not sent all their bytes before. Group,
     direction and congestion control do not matter. A flow that a `window` limits is included, too:
-    its lower goodput makes the index lower. Other kinds of traffic are not included. None when
-    there are no such flows, when nothing arrived, or when one of them has no goodput.
+    its lower goodput makes the index lower. Subflows of a Multipath TCP connection count together.
+    Other kinds of traffic are not included. None when there are no such flows, when nothing
+    arrived, or when one of them has no goodput.
     """
     return _jain(data, flows, span)
 
@@ -85,7 +86,7 @@ def jain_index_entry(data: RunData, flows: Sequence[int], span: Span) -> float |
 
     def make() -> float | None:
         mine = [index for index, name in enumerate(data.entries) if name == entry]
-        return _jain(data, mine, span) if len(mine) > 1 else None
+        return _jain(data, mine, span) if len(_connections(data, mine)) > 1 else None
 
     return RegularRun.of(data).once(("jain_index_entry", entry, span), make)
 
@@ -129,12 +130,22 @@ def _shares_bps(data: RunData, span: Span) -> dict[str, float]:
 
 
 def _jain(data: RunData, flows: Sequence[int], span: Span) -> float | None:
-    rates = [goodput(data, [index], span) for index in flows if is_on(data, index, span)]
+    on = [index for index in flows if is_on(data, index, span)]
+    rates = [goodput(data, together, span) for together in _connections(data, on)]
     known = [rate for rate in rates if rate is not None]
     squares = sum(rate * rate for rate in known)
     if len(known) < len(rates) or not squares:
         return None
     return sum(known) ** 2 / (len(known) * squares)
+
+
+def _connections(data: RunData, flows: Sequence[int]) -> list[list[int]]:
+    """Return the flows, those that are subflows of one connection together."""
+    found: dict[object, list[int]] = {}
+    for flow in flows:
+        connection = data.multipath(flow)
+        found.setdefault(flow if connection is None else connection.subflows, []).append(flow)
+    return list(found.values())
 
 
 def _in_direction(data: RunData, flows: Sequence[int], direction: str) -> list[int]:

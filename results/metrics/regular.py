@@ -17,6 +17,7 @@ from orchestrator.protocol.sampling_schedule import DIGEST_NS
 from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording.counters import CounterNames
 from orchestrator.recording.model import FlowRecord, QueueRecord
+from orchestrator.recording.multipath import Connection
 from orchestrator.windows import Window
 from results.metrics.run_data import RunData, Span
 from results.samples.sample_tables import Array, Columns
@@ -139,6 +140,10 @@ class RegularRun:
     def extracted(self, flow: int) -> Mapping[str, float | None]:
         """Return the numbers of a flow's program's output."""
         return self._data.extracted(flow)
+
+    def multipath(self, flow: int) -> Connection | None:
+        """Return the Multipath TCP connection that a flow is a subflow of; None of other flows."""
+        return self._data.multipath(flow)
 
     def counter_columns(self, host: int) -> Columns:
         """Return the SNMP counters of a host."""

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from orchestrator.recording.counters import CounterNames
 from orchestrator.recording.model import FlowRecord, QueueRecord
+from orchestrator.recording.multipath import Connection
 from orchestrator.windows import Window
 from results.samples.sample_tables import Columns
 
@@ -71,6 +72,9 @@ class RunData(Protocol):
 
     def extracted(self, flow: int) -> Mapping[str, float | None]:
         """Return the numbers of a flow's program's output by the names of their metrics."""
+
+    def multipath(self, flow: int) -> Connection | None:
+        """Return the Multipath TCP connection that a flow is a subflow of; None of other flows."""
 
     def counter_columns(self, host: int) -> Columns:
         """Return the SNMP counters of a host that changed; see COUNTER_DTYPE."""

@@ -15,10 +15,12 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from orchestrator.recording import multipath
 from orchestrator.recording.counters import CounterNames
 from orchestrator.recording.extracted import ExtractedNumber, of_provenance, values_by_metric
 from orchestrator.recording.kept import KeptFile
 from orchestrator.recording.model import QUEUE_DTYPE, SENDER, Check, FlowRecord, QueueRecord
+from orchestrator.recording.multipath import Connection
 from orchestrator.recording.trace import Trace
 from orchestrator.windows import Window
 from results import metrics
@@ -323,6 +325,14 @@ class StoredRun:
     def extracted(self, flow: int) -> dict[str, float | None]:
         """Return the numbers of a flow's program's output by the names of their metrics."""
         return values_by_metric(self.extracted_numbers, self.flows[flow].name)
+
+    @cached_property
+    def _connections(self) -> dict[str, Connection]:
+        return self._of_provenance(multipath.of_provenance)
+
+    def multipath(self, flow: int) -> Connection | None:
+        """Return the Multipath TCP connection that a flow is a subflow of; None of other flows."""
+        return self._connections.get(self.flows[flow].name)
 
     def _of_provenance(self, read: Callable[[Mapping[str, Any]], _T]) -> _T:
         try:

@@ -7,9 +7,10 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from orchestrator.recording import extracted
+from orchestrator.recording import extracted, multipath
 from orchestrator.recording.counters import CounterNames
 from orchestrator.recording.model import FlowRecord, QueueRecord, Recording
+from orchestrator.recording.multipath import Connection
 from orchestrator.windows import Window
 from results.matrix.entries import entry_of
 from results.records import columns
@@ -45,6 +46,7 @@ class RecordingData:
         self._sojourn = sample_tables.sojourn_series(recording.sojourn, queues)
         self.counter_names = CounterNames.of(recording.provenance)
         self._extracted = extracted.of_provenance(recording.provenance)
+        self._connections = multipath.of_provenance(recording.provenance)
         hosts = len(self.counter_names.hosts)
         self._counters = sample_tables.counter_series(recording.counters, hosts)
         self._datagrams = sample_tables.datagram_series(recording.datagrams, flows)
@@ -75,6 +77,10 @@ class RecordingData:
     def extracted(self, flow: int) -> dict[str, float | None]:
         """Return the numbers of a flow's program's output by the names of their metrics."""
         return extracted.values_by_metric(self._extracted, self.flows[flow].name)
+
+    def multipath(self, flow: int) -> Connection | None:
+        """Return the Multipath TCP connection that a flow is a subflow of; None of other flows."""
+        return self._connections.get(self.flows[flow].name)
 
     def counter_columns(self, host: int) -> Columns:
         """Return the SNMP counters of a host."""

@@ -113,6 +113,8 @@ WITHOUT_A_VALUE = {
     # There are no programs.
     "exit_status", "udp_sent_packets", "udp_received_packets", "udp_reverse_sent_packets",
     "udp_reverse_received_packets",
+    # Nor Multipath TCP, which this kernel does not have.
+    *(f"mptcp_{name}" for name in ("goodput_bps", "share", "reinjected_bytes", "subflows")),
     # Nor ping, incast or RPC.
     "echoes_sent", "echoes_lost", *(f"echo_rtt_{of}_s" for of in ("min", "mean", "p99", "max")),
     "rounds_completed", *(f"round_time_{of}_s" for of in ("mean", "p50", "p99")),
