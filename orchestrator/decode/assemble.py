@@ -16,6 +16,7 @@ from orchestrator.decode import decode, kernel_warnings
 from orchestrator.decode.digest import DigestInput, digest
 from orchestrator.decode.edges.counters import counters as read_counters
 from orchestrator.decode.edges.sojourn import sojourn_times
+from orchestrator.decode.edges.times import edges_ns
 from orchestrator.decode.event_log import event_provenance, rate_steps
 from orchestrator.decode.facts import facts as read_facts
 from orchestrator.decode.facts import one_fact, require_of_run
@@ -49,7 +50,6 @@ from orchestrator.protocol.numbering import (
 from orchestrator.protocol.reports import facts as protocol
 from orchestrator.protocol.reports.facts import Fact
 from orchestrator.protocol.reports.records import QUEUE_COUNTERS, QUEUE_TIME
-from orchestrator.protocol.units import nanoseconds
 from orchestrator.recording import extracted, multipath
 from orchestrator.recording.counters import PROVENANCE as COUNTERS
 from orchestrator.recording.model import (
@@ -89,10 +89,7 @@ class ProvidedModule:
 
 def decoder(spec: RunSpec, output: OutputFolder) -> decode.TcpDecoder:
     """Return the decoder of the run's TCP samples, for ``assemble``."""
-    ports = flow_ports(spec)
-    edges_s = (0.0, spec.warmup_s, *(edge for w in spec.windows for edge in (w.from_s, w.to_s)))
-    edges_ns = [*map(nanoseconds, edges_s), nanoseconds(spec.duration_s)]
-    return decode.TcpDecoder(output, ports, edges_ns)
+    return decode.TcpDecoder(output, flow_ports(spec), edges_ns(spec))
 
 
 def assemble(

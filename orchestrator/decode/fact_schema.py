@@ -308,6 +308,12 @@ class _Multipath(Form):
     receiver: _MultipathCounters
 
 
+class _Subflow(Form):
+    flow: Name
+    time_ns: TimeNs
+    flags: Annotated[int, Field(strict=True, ge=0, lt=2**32)] | None
+
+
 class _Engine(Form):
     flow: Name
     sent_bytes: Count
@@ -371,6 +377,7 @@ _FORMS: Mapping[str, Any] = {
     "congestion": _Congestion,
     "outcome": _Outcome,
     "multipath": _Multipath,
+    "subflow": _Subflow,
     "engine": _Engine,
     "program": program_forms.Program,
     "extracted": program_forms.Extracted,

@@ -240,6 +240,7 @@ def _flow_plan(form: Any) -> FlowPlan:
         planned["window_least_bytes"] = _whole(form["window_least_bytes"])
     if "subflow_of" in form:
         planned["subflow_of"] = _whole(form["subflow_of"])
+        planned["backup"] = bool(form["backup"])
     return planned
 
 

@@ -47,6 +47,7 @@ def _flow_plan(spec: RunSpec, flow: PlannedFlow, least_ns: Mapping[str, int]) ->
     if flow.subflow is not None:
         ports = [other.port for other in spec.flows]
         planned["subflow_of"] = ports.index(flow.subflow.port)
+        planned["backup"] = flow.subflow.backup
     return planned
 
 

@@ -7,16 +7,19 @@ from typing import NamedTuple
 
 from orchestrator.fidelity.evidence import CLOSE, Evidence
 from orchestrator.protocol.reports import facts
-from orchestrator.protocol.reports.multipath_facts import COUNTERS
+from orchestrator.protocol.reports.multipath_facts import BACKUP, COUNTERS, JOINED
 from orchestrator.recording.model import Check
+from orchestrator.recording.plan import SamplesPlan
 
 _COLUMNS = ("time_ns", "state", "bytes_sent", "bytes_retrans", "notsent_bytes")
 
 
 def check(evidence: Evidence) -> Iterable[Check]:
-    """Yield three checks in a run with such connections, each of which names the first fault.
+    """Yield four checks in a run with such connections, each of which names the first fault.
 
     - No connection fell back to TCP, as it does when a peer or a middlebox has no Multipath TCP.
+    - The kernel tells of each established subflow what the scenario asks for: it opens or joins a
+      connection, and it is a backup or is none.
     - No connection has more subflows than the scenario names, so all of them are sampled.
     - At the edges of windows, the senders of all subflows have queued as many bytes as the
       connection gave them: its data, and what it sent again over another subflow. The kernel does
@@ -37,6 +40,8 @@ def check(evidence: Evidence) -> Iterable[Check]:
     fallen = [name for name, own in reports.items() if any(map(_fell_back, own))]
     detail = f"{len(reports)} connections" if not fallen else f"the first one: {fallen[0]}"
     yield Check("multipath_fallbacks", "connections", 0, len(fallen), 0, not fallen, detail)
+    if not fallen:
+        yield _subflows(evidence, evidence.plan, numbers)
     unnamed = {
         name: max(_of(fact["sender"], "subflows") for fact in own) - len(subflows[numbers[name]])
         for name, own in reports.items()
@@ -56,6 +61,23 @@ def check(evidence: Evidence) -> Iterable[Check]:
     detail = f"of {worst}" if off else "at the edges of all windows"
     detail += f": {-off} more, sent again over another subflow" if off < 0 and good else ""
     yield Check("multipath_bytes", "bytes", 0, off, 0, good, detail)
+
+
+def _subflows(evidence: Evidence, plan: SamplesPlan, numbers: dict[str, int]) -> Check:
+    states = evidence.all(facts.SubflowState)
+    wrong = [state["flow"] for state in states if _differs(state, plan, numbers[state["flow"]])]
+    wrong = list(dict.fromkeys(wrong))
+    of = f"{len({state['flow'] for state in states})} established"
+    detail = f"of {of}" if not wrong else f"of {of}; the first one: {wrong[0]}"
+    return Check("multipath_subflows", "subflows", 0, len(wrong), 0, not wrong, detail)
+
+
+def _differs(state: facts.SubflowState, plan: SamplesPlan, number: int) -> bool:
+    flow, flags = plan["flows"][number], state["flags"]
+    if flags is None or "subflow_of" not in flow:
+        return True
+    joins, is_backup = flow["subflow_of"] != number, flow.get("backup", False)
+    return bool(flags & JOINED) != joins or bool(flags & BACKUP) != is_backup
 
 
 class _Missing(NamedTuple):

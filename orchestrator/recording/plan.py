@@ -34,6 +34,8 @@ class FlowPlan(TypedDict):
     """The least that the largest window of a bulk flow with a limit must be; see check_window."""
     subflow_of: NotRequired[int]
     """Number of the first subflow of its Multipath TCP connection; absent for other flows."""
+    backup: NotRequired[bool]
+    """Whether such a subflow carries data only while no other one can."""
 
 
 class SamplesPlan(TypedDict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from orchestrator.decode.edges.times import edges_ns
 from orchestrator.decode.output import malformed
 from orchestrator.planning.flows.multipath import connections
 from orchestrator.planning.runspec import RunSpec
@@ -16,8 +17,14 @@ def multipath_connections(spec: RunSpec, facts: Collection[Fact]) -> dict[str, C
     """Return the connections of a run by their names.
 
     Raises:
-        BedError: a fact is of no connection, or not in the order of time.
+        BedError: a fact is of no connection or no subflow, or the counters of a connection are not
+            those of each edge in the order of time.
     """
+    subflows = {flow.name for flow in spec.flows if flow.subflow is not None}
+    for state in protocol.of(facts, protocol.SubflowState):
+        if state["flow"] not in subflows:
+            raise malformed(f"flow {state['flow']} is no subflow with the fact subflow")
+    edges = edges_ns(spec)
     reports: dict[str, list[protocol.Multipath]] = {}
     for fact in protocol.of(facts, protocol.Multipath):
         reports.setdefault(fact["flow"], []).append(fact)
@@ -25,8 +32,8 @@ def multipath_connections(spec: RunSpec, facts: Collection[Fact]) -> dict[str, C
     for connection in connections(spec.flows):
         own = reports.pop(connection.subflows[0].name, [])
         times_ns = tuple(fact["time_ns"] for fact in own)
-        if list(times_ns) != sorted(set(times_ns)):
-            raise malformed(f"the facts multipath of {connection.name} are not in order")
+        if list(times_ns) != edges:
+            raise malformed(f"the facts multipath of {connection.name} are not those of all edges")
         found[connection.name] = Connection(
             tuple(flow.name for flow in connection.subflows),
             times_ns,

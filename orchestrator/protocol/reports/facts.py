@@ -19,6 +19,7 @@ from orchestrator.protocol.probe_specification import (
 from orchestrator.protocol.reports.counter_facts import Counters as Counters
 from orchestrator.protocol.reports.machine_facts import Host as Host
 from orchestrator.protocol.reports.multipath_facts import Multipath as Multipath
+from orchestrator.protocol.reports.multipath_facts import SubflowState as SubflowState
 from orchestrator.protocol.reports.packet_facts import Packets as Packets
 from orchestrator.protocol.reports.packet_facts import Sprayed as Sprayed
 from orchestrator.protocol.reports.program_facts import Extracted as Extracted
@@ -417,6 +418,7 @@ FACTS: Mapping[str, Any] = {
     "congestion": Congestion,
     "outcome": Outcome,
     "multipath": Multipath,
+    "subflow": SubflowState,
     "engine": Engine,
     "program": Program,
     "extracted": Extracted,

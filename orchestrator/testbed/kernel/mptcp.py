@@ -1,6 +1,6 @@
 """Multipath TCP: the kernel's path manager over generic netlink, and the state of a connection.
 
-Source: include/uapi/linux/{mptcp,mptcp_pm,genetlink}.h of Linux 6.12.
+Source: include/uapi/linux/{mptcp,mptcp_pm,genetlink,inet_diag}.h of Linux 6.12.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _GENL = struct.Struct("=BBxx")  # struct genlmsghdr
 _INFO = struct.Struct("=8xI36xQQQQB3x")
 """struct mptcp_info up to mptcpi_subflows_total: mptcpi_flags, and from mptcpi_bytes_retrans on."""
 _FALLBACK = 1  # MPTCP_INFO_FLAG_FALLBACK
+_ULP_INFO, _ULP_INFO_MPTCP = 19, 3  # INET_DIAG_ULP_INFO, INET_ULP_INFO_MPTCP
+_SUBFLOW_FLAGS = 8  # MPTCP_SUBFLOW_ATTR_FLAGS
 
 
 class PathManager:
@@ -104,3 +106,24 @@ def counters(connection: socket.socket | None) -> list[int]:
         return [_FALLBACK] + [0] * (len(COUNTERS) - 1)
     flags, *values = _INFO.unpack(info)
     return [flags & _FALLBACK, *values]
+
+
+def subflow_flags(answers: bytes, start: int, end: int) -> int | None:
+    """Return MPTCP_SUBFLOW_FLAG_* of the socket that an INET_DIAG message is about.
+
+    The kernel tells them to whoever has CAP_NET_ADMIN (tcp_diag_get_aux of net/ipv4/tcp_diag.c).
+    None: the socket is no subflow, but plain TCP.
+
+    Args:
+        answers: messages of INET_DIAG.
+        start: where the attributes of the message begin in them.
+        end: where the message ends.
+    """
+    place = (start, end)
+    for kind in (_ULP_INFO, _ULP_INFO_MPTCP, _SUBFLOW_FLAGS):
+        spans = nl.attribute_spans(answers, *place)
+        if kind not in spans:
+            return None
+        place = spans[kind]
+    (flags,) = struct.unpack_from("=I", answers, place[0])
+    return int(flags)

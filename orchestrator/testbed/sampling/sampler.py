@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from orchestrator.protocol import sampling_schedule
-from orchestrator.protocol.engines import ENGINES
+from orchestrator.protocol.engines import ENGINES, SUBFLOW
 from orchestrator.protocol.numbering import CHANNEL_ENDS, QUEUE_HANDLE
 from orchestrator.protocol.ports import MANY_PORTS
 from orchestrator.testbed.kernel import system, tcpdiag
@@ -65,6 +65,11 @@ class Sampler:
         self._counting = [
             (self._numbers[flow.spec["name"]], flow) for flow in flows if _counts_itself(flow)
         ]
+        self._subflows = {
+            self._numbers[flow.spec["name"]]: flow.spec["name"]
+            for flow in flows
+            if flow.spec["engine"] == SUBFLOW or is_multipath(flow.spec)
+        }
         self._sending: list[int] = []
         senders: list[tcpdiag.TcpDiag] = []
         receivers: list[tcpdiag.TcpDiag] = []
@@ -219,6 +224,11 @@ class Sampler:
                     receiver=receiver,
                 )  # fmt: skip
 
+    def _note_subflows(self, time_ns: int, answers: bytes) -> None:
+        """Record what the kernel says of the senders of subflows by an edge of windows."""
+        for number, flags in self._states.subflows(answers, self._subflows):
+            self._records.fact("subflow", flow=self._subflows[number], time_ns=time_ns, flags=flags)
+
     def _take(self, time_ns: int, due: int) -> None:
         self._take_queues(time_ns, due)
         self._take_sockets(time_ns, due)
@@ -239,6 +249,8 @@ class Sampler:
         if due & sampling_schedule.SENDERS:
             answers = self._senders.answers()
             self._records.tcp(time_ns, answers)
+            if due & sampling_schedule.EDGES:
+                self._note_subflows(time_ns, answers)
         elif due & sampling_schedule.GRID:
             answers = self._senders_briefly.answers()
         if due & sampling_schedule.GRID:

@@ -12,12 +12,13 @@ import struct
 
 from orchestrator.protocol.engines import SUBFLOW
 from orchestrator.protocol.reports.records import SENDER_STATE_ROW
+from orchestrator.testbed.kernel import mptcp
 from orchestrator.testbed.kernel import netlink as nl
 from orchestrator.testbed.kernel.tcpdiag import SOCK_DIAG_BY_FAMILY
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from orchestrator.protocol.specification import FlowSpec
     from orchestrator.testbed.sampling.records import Records
@@ -76,6 +77,30 @@ class SenderStates:
             answers: about all sockets of some namespaces, or nothing.
             flows: numbers of the flows whose senders are in these namespaces.
         """
+        present = self._present(answers)
+        for flow in flows:
+            answer = present.get(flow)
+            if answer is not None:
+                (_established, cookie), offset, length = answer
+                self._note(time_ns, flow, cookie, self._state(answers, offset, length, flow))
+            elif flow in self._last:
+                self._note(time_ns, flow, self._last[flow][0], _GONE)
+
+    def subflows(self, answers: bytes, flows: Collection[int]) -> Iterator[tuple[int, int | None]]:
+        """Yield (flow, flags) of each of the flows that has an established sender.
+
+        The flags are those of ``mptcp.subflow_flags``; None for plain TCP.
+        """
+        for flow, ((established, _cookie), offset, length) in self._present(answers).items():
+            if established and flow in flows:
+                end = offset + length
+                yield flow, mptcp.subflow_flags(answers, offset + _ATTRIBUTES, end)
+
+    def _present(self, answers: bytes) -> dict[int, tuple[tuple[bool, int], int, int]]:
+        """Return of each sender's flow (whether it is established, cookie), place and length.
+
+        Of several sockets of a flow it is the last one that is established.
+        """
         present: dict[int, tuple[tuple[bool, int], int, int]] = {}
         offset, most = 0, len(answers) - _LEAST_BYTES
         while offset <= most:
@@ -90,13 +115,7 @@ class SenderStates:
                     if flow not in present or rank > present[flow][0]:
                         present[flow] = (rank, offset, length)
             offset += (length + 3) & ~3
-        for flow in flows:
-            answer = present.get(flow)
-            if answer is not None:
-                (_established, cookie), offset, length = answer
-                self._note(time_ns, flow, cookie, self._state(answers, offset, length, flow))
-            elif flow in self._last:
-                self._note(time_ns, flow, self._last[flow][0], _GONE)
+        return present
 
     def _note(self, time_ns: int, flow: int, cookie: int, state: bytes) -> None:
         last = self._last.get(flow)

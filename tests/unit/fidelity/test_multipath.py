@@ -18,12 +18,23 @@ class Flow:
 
 
 def judged(
-    *reports: dict[str, list[int]], subflows: list[dict[str, int]], real_time: bool = False
+    *reports: dict[str, list[int]],
+    subflows: list[dict[str, int]],
+    real_time: bool = False,
+    flags: dict[str, int | None] | None = None,
+    backup: bool = False,
 ) -> dict[str, Check]:
-    """Judge a connection with these facts; each subflow has one sample with the given values."""
+    """Judge a connection with these facts; each subflow has one sample with the given values.
+
+    ``flags`` are what the kernel tells of subflows, and ``backup`` what the second one is to be.
+    """
     facts: list[dict[str, Any]] = [
         {"fact": "multipath", "flow": "a", "time_ns": 10, "receiver": [0] * 6, **report}
         for report in reports
+    ]
+    facts += [
+        {"fact": "subflow", "flow": name, "time_ns": 10, "flags": value}
+        for name, value in (flags or {}).items()
     ]
     if real_time:
         facts.append({"fact": "host"})
@@ -35,7 +46,7 @@ def judged(
     evidence = Evidence(
         network=cast(Any, None), facts=facts, flows=cast(Any, [Flow("a"), Flow("b")]), queues=[],
         queue_samples=np.zeros(0, QUEUE_DTYPE), senders=columns,
-        plan=cast(Any, {"flows": [{"subflow_of": 0}, {"subflow_of": 0}]}),
+        plan=cast(Any, {"flows": [{"subflow_of": 0}, {"subflow_of": 0, "backup": backup}]}),
     )  # fmt: skip
     evidence.__dict__["hosts"] = [None] if real_time else []
     return {one.name: one for one in check(evidence)}
@@ -50,7 +61,7 @@ SENT = [{"bytes_sent": 700, "bytes_retrans": 100, "notsent_bytes": 50}, {"bytes_
 
 def test_all_bytes_of_a_connection_are_in_its_subflows() -> None:
     checks = judged(report(1000), subflows=SENT)
-    assert [one.ok for one in checks.values()] == [True] * 3
+    assert [one.ok for one in checks.values()] == [True] * 4
     assert judged(report(900, again=100), subflows=SENT)["multipath_bytes"].ok
     for off in (1, -1):
         wrong = judged(report(1000 + off), subflows=SENT)["multipath_bytes"]
@@ -75,7 +86,37 @@ def test_a_fallback_at_either_end_is_a_fault(end: str) -> None:
     checks = judged(report(1000), fallen, subflows=SENT)
     fallbacks = checks["multipath_fallbacks"]
     assert (fallbacks.ok, fallbacks.measured, fallbacks.detail) == (False, 1, "the first one: a")
-    assert "multipath_bytes" not in checks
+    assert {"multipath_bytes", "multipath_subflows"}.isdisjoint(checks)
+
+
+OPENED, JOINED, ASKED, ASKING = 0x1C3, 0x1CC, 0x10, 0x20
+"""Flags of an established subflow: that opened the connection, that joined it; that the peer asked
+for a backup, and that the own side did."""
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "backup", "wrong"),
+    [
+        (OPENED, JOINED, False, []),
+        (OPENED, JOINED | ASKED, True, []),
+        (OPENED, JOINED | ASKING, True, []),
+        (OPENED, JOINED, True, ["b"]),
+        (OPENED | ASKED, JOINED, False, ["a"]),
+        (OPENED, JOINED | ASKED, False, ["b"]),
+        (OPENED, OPENED, False, ["b"]),
+        (JOINED, JOINED, False, ["a"]),
+        (OPENED, None, False, ["b"]),
+        (None, None, False, ["a", "b"]),
+    ],
+)
+def test_subflows_are_what_the_scenario_asks_for(
+    first: int | None, second: int | None, backup: bool, wrong: list[str]
+) -> None:
+    told = judged(report(1000), subflows=SENT, flags={"a": first, "b": second}, backup=backup)
+    check = told["multipath_subflows"]
+    assert (check.ok, check.measured) == (not wrong, len(wrong))
+    first_one = f"; the first one: {wrong[0]}" if wrong else ""
+    assert check.detail == f"of 2 established{first_one}"
 
 
 def test_more_subflows_than_have_a_name_are_a_fault() -> None:

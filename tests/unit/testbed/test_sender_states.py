@@ -21,7 +21,7 @@ def attribute(kind: int, payload: bytes) -> bytes:
 
 def answer(
     local: int, remote: int, cookie: int = 1, state: int = ESTABLISHED, name: bytes = b"",
-    bandwidth: int | None = None, kind: int = BBR, **values: int,
+    bandwidth: int | None = None, kind: int = BBR, flags: int | None = None, **values: int,
 ) -> bytes:  # fmt: skip
     """An answer of the kernel about one socket; with a name it is a whole one."""
     sockets = struct.pack("<BBBB", 2, state, 0, 0) + struct.pack("!HH", local, remote)
@@ -35,6 +35,10 @@ def answer(
     parts += [attribute(NAME, name)] if name else []
     if bandwidth is not None:
         parts.append(attribute(kind, struct.pack("<QIII", bandwidth, 7, 8, 9)))
+    if flags is not None:  # struct nlattr of subflow_get_info() of net/mptcp/diag.c
+        of_subflow = attribute(7, bytes(2)) + attribute(8, struct.pack("<I", flags))
+        protocol = attribute(1, b"mptcp\0") + attribute(3 | 0x8000, of_subflow)
+        parts.append(attribute(19 | 0x8000, protocol))
     body = head + b"".join(parts)
     assert len(head) == 72
     return struct.pack("<IHHII", 16 + len(body), 20, 0, 0, 0) + body
@@ -132,3 +136,16 @@ def test_a_socket_without_tcp_info_is_an_error() -> None:
     struct.pack_into("<H", message, 88 + 2, 99)  # INET_DIAG_INFO becomes another attribute
     with pytest.raises(ValueError, match="tcp_info"):
         taken.take(0, bytes(message))
+
+
+def test_flags_are_those_of_established_subflows() -> None:
+    named: Any = enumerate([flow(), flow() | {"port": 5001, "client_port": 15001}])
+    records: Any = None
+    states = SenderStates(named, records)
+    joined = answer(15000, 5000, flags=0x1CC)
+    plain, syn_sent = answer(15001, 5001), answer(15001, 5001, state=2, flags=0x8)
+    assert list(states.subflows(joined + plain + DONE, {0, 1})) == [(0, 0x1CC), (1, None)]
+    assert list(states.subflows(joined + plain, {0})) == [(0, 0x1CC)]
+    assert list(states.subflows(joined + syn_sent, {0, 1})) == [(0, 0x1CC)]
+    # The receiver's end is no sender.
+    assert list(states.subflows(answer(5000, 15000, flags=0x1CC), {0, 1})) == []
