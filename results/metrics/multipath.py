@@ -36,7 +36,8 @@ def mptcp_goodput(data: RunData, flows: Sequence[int], span: Span) -> float | No
     """Data that the flow's Multipath TCP connection received in order, x 8 / time.
 
     mptcpi_bytes_received of include/uapi/linux/mptcp.h at the receiver, over all subflows. What
-    came twice, over two subflows, counts once. None of other flows.
+    came twice, over two subflows, counts once, and twice in the sum of their goodputs. None of
+    other flows.
     """
     size_bytes = _growth(data, flows[0], "receiver", "received_bytes", span)
     return None if size_bytes is None else size_bytes * 8 / span.length_s

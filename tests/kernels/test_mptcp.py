@@ -58,8 +58,10 @@ def test_a_connection_fills_both_paths_and_each_subflow_is_sampled(tmp_path: Pat
     document = made(tmp_path)
     checks = require_faithful(document)
     assert {name for name in checks if name.startswith("multipath")} == {
-        "multipath_fallbacks", "multipath_unnamed_subflows", "multipath_bytes",
+        "multipath_fallbacks", "multipath_subflows", "multipath_unnamed_subflows",
+        "multipath_bytes",
     }  # fmt: skip
+    assert checks["multipath_subflows"]["detail"] == "of 2 established"
     wifi, lte = document["flows"]
     assert [flow["name"] for flow in (wifi, lte)] == ["phone-wifi", "phone-lte"]
     assert {flow["entry"] for flow in (wifi, lte)} == {"phone"}
@@ -100,6 +102,67 @@ def test_a_connection_goes_on_while_a_path_is_down(tmp_path: Path, backup: str) 
     assert down[1]["mptcp_share"] == 1
     # What was on its way over the first path is sent again over the second one.
     assert document["flows"][0]["mptcp_reinjected_bytes"] > 20_000
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse"])
+@pytest.mark.parametrize(
+    ("backup", "used"), [("[wifi]", {"lte"}), ("[lte]", {"wifi"}), ("[wifi, lte]", {"wifi", "lte"})]
+)
+def test_a_backup_is_idle_while_another_path_is_up(
+    tmp_path: Path, direction: str, backup: str, used: set[str]
+) -> None:
+    document = made(
+        tmp_path, TWO_PATHS, "--set", "duration=5s", "--set", f"flows.phone.direction={direction}",
+        "--set", f"flows.phone.mptcp.backup={backup}",
+    )  # fmt: skip
+    require_faithful(document)
+    rates_bps = {flow["group"]: flow["goodput_bps"] for flow in document["flows"]}
+    assert {path for path, rate_bps in rates_bps.items() if rate_bps} == used
+
+
+def test_a_connection_may_have_one_path(tmp_path: Path) -> None:
+    document = made(tmp_path, TWO_PATHS, "--set", "flows.phone.mptcp.paths=[lte]")
+    require_faithful(document)
+    (flow,) = document["flows"]
+    assert flow["mptcp_share"] == flow["mptcp_subflows"] == 1
+    assert flow["goodput_bps"] == pytest.approx(10e6 * PAYLOAD_SHARE, rel=0.02)
+
+
+def test_connections_of_both_directions_and_of_eight_paths(tmp_path: Path) -> None:
+    paths = [f"p{number}" for number in range(8)]
+    text = TWO_PATHS.partition("topology:")[0] + "topology:\n  kind: multipath\n  paths:\n"
+    text += "".join(f"    - {{name: {name}, rate: 5mbit, delay: 10ms}}\n" for name in paths)
+    mptcp = f"mptcp: {{paths: [{', '.join(paths)}], backup: [p7]}}"
+    text += f"flows:\n  - {{name: up, {mptcp}}}\n  - {{name: down, direction: reverse, {mptcp}}}\n"
+    document = made(tmp_path, text, "--set", "duration=6s")
+    checks = require_faithful(document)
+    assert checks["multipath_subflows"]["detail"] == "of 16 established"
+    for flow in document["flows"]:
+        assert flow["mptcp_subflows"] == 8
+        assert flow["goodput_bps"] == 0 if flow["group"] == "p7" else flow["goodput_bps"] > 3e6
+
+
+def test_a_matrix_is_resumed_reported_and_handed_on(tmp_path: Path) -> None:
+    file = tmp_path / "mptcp.yaml"
+    matrix = "matrix:\n  backup:\n    none: {flows.phone.mptcp.backup: []}\n"
+    matrix += "    lte: {flows.phone.mptcp.backup: [lte]}\n"
+    file.write_text(TWO_PATHS.replace("10s", "4s") + "start_jitter: 100ms\n" + matrix)
+    db = str(tmp_path / "runs.db")
+    first = run(str(file), "--db", db)
+    whole = run(str(file), "--db", db, "--repetitions", "2", "--resume")
+    assert [made["fidelity"]["verdict"] for made in whole] == ["faithful"] * 4
+    assert len({made["digest"] for made in whole}) == 4
+    assert {made["id"] for made in first} < {made["id"] for made in whole}
+    words = ("report", str(file), "--db", db, "--metric", "mptcp_goodput_bps")
+    report = orchestrator(*words, "-o", str(tmp_path / "report"))
+    assert report.returncode == 0, report.stderr
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert "Goodput of the MPTCP connection" in page
+    crate = str(tmp_path / "crate")
+    done = orchestrator("export", "mptcp", "--db", db, "--format", "rocrate", "-o", crate)
+    assert done.returncode == 0, done.stderr
+    again = run(crate, "--db", str(tmp_path / "other.db"))
+    assert {made["digest"] for made in again} == {made["digest"] for made in whole}
 
 
 ONE_SERVER = f"""\
