@@ -51,7 +51,8 @@ def flow_problem(
 ) -> str:
     """Return why no packet of the list's flow passes the channel; empty when packets may.
 
-    ``rerouted`` tells that paths may change, so that any flow may pass.
+    Subflows of one connection have one port, by which a link knows a flow. So where several of them
+    pass it is a problem, too. ``rerouted`` tells that paths may change, so that any flow may pass.
     """
     if chosen.flow is None:
         return ""
@@ -66,10 +67,27 @@ def flow_problem(
     flow = flows[names.index(chosen.flow)]
     if flow.transport == "icmp":
         return f"packets of flow {shown(flow.name)} are not known: ICMP has no ports"
+    if other := next(_alike(flow, channel, flows, rerouted), None):
+        return (
+            f"packets of flow {shown(flow.name)} are not told from those of {shown(other.name)} "
+            "here: both are subflows of one connection, and have its port"
+        )
     if rerouted or channel in (*flow.path, *flow.ack_path):
         return ""
     passed = [name for name in flow.path if name.rpartition(":")[0] not in (flow.source, flow.sink)]
     return f"flow {shown(flow.name)} does not pass {channel}; its data pass {', '.join(passed)}"
+
+
+def _alike(
+    flow: PlannedFlow, channel: str, flows: Sequence[PlannedFlow], rerouted: bool
+) -> Iterator[PlannedFlow]:
+    """Yield the other subflows of a subflow's connection whose packets may pass the channel."""
+    for other in flows:
+        if flow.subflow is None or other.subflow is None or other is flow:
+            continue
+        passes = rerouted or channel in (*other.path, *other.ack_path)
+        if passes and other.subflow.connection == flow.subflow.connection:
+            yield other
 
 
 @dataclass(frozen=True)

@@ -90,6 +90,7 @@ def program_faults(
                 continue
             problem = (
                 _several_interfaces(flow, network)
+                or _beside_multipath(flow, flows, network)
                 or _port_fault(flow, listening)
                 or _twice(flow, flows, ports)
                 or _other_control(flow, controls)
@@ -110,6 +111,24 @@ def _several_interfaces(flow: PlannedFlow, network: Network) -> _Problem | None:
             return ("traffic",), (
                 f"{host} is one of the interfaces of a machine, and a program takes any of them: "
                 "give programs hosts of their own"
+            )
+    return None
+
+
+def _beside_multipath(
+    flow: PlannedFlow, flows: Sequence[PlannedFlow], network: Network
+) -> _Problem | None:
+    machines = {
+        network.machine(host)
+        for other in flows
+        if other.subflow is not None
+        for host in (other.source, other.sink)
+    }
+    for host in (flow.source, flow.sink):
+        if network.machine(host) in machines:
+            return ("traffic",), (
+                f"{host} has connections of Multipath TCP, and the ports of their subflows are "
+                "those that programs would take: give programs hosts of their own"
             )
     return None
 

@@ -151,6 +151,38 @@ def test_paths_must_share_their_machines(tmp_path: Path) -> None:
     assert len(planned(tmp_path, flow, topology=topology).flows) == 2
 
 
+def test_a_program_has_no_host_of_a_connection(tmp_path: Path) -> None:
+    """Both need ports of their own of the namespace, which has one range of them."""
+    program = {"name": "sleep", "group": "lte", "traffic": {"kind": "program", "client": ["true"]}}
+    groups = [{"name": name} for name in ("wifi", "lte")]
+    topology = {"kind": "dumbbell", "bottleneck": {"rate": "10mbit", "delay": "10ms"},
+                "access": {"delay": "1ms"}, "groups": groups}  # fmt: skip
+    phone = {"name": "phone", "mptcp": {"paths": ["wifi"]}}
+    assert len(planned(tmp_path, phone, program, topology=topology).flows) == 2
+    text = fault(tmp_path, phone, {**program, "group": "wifi"}, topology=topology)
+    assert text.startswith("wifi_src0 has connections of Multipath TCP, and the ports of their")
+
+
+def test_a_list_of_losses_is_of_a_subflow_where_no_other_one_passes(tmp_path: Path) -> None:
+    flow = {"name": "phone", "mptcp": MPTCP}
+    loss = {"kind": "list", "packets": [7], "flow": "phone-lte"}
+    lte = {**PATHS[1], "loss": loss}
+    run = planned(tmp_path, flow, topology={"kind": "multipath", "paths": [PATHS[0], lte]})
+    (link,) = [link for link in spec_of(run)["links"] if link["name"] == "lte"]
+    first = run.flows[0]
+    assert json.dumps(link).count(str(first.port)) > 0, "the port of the connection"
+    topology = {"kind": "dumbbell", "access": {"delay": "1ms"},
+                "bottleneck": {"rate": "10mbit", "delay": "10ms", "loss": loss},
+                "groups": [{"name": "wifi"}, {"name": "lte"}],
+                "multihomed": [["wifi", "lte"]]}  # fmt: skip
+    with pytest.raises(ScenarioError) as caught:
+        planned(tmp_path, flow, topology=topology)
+    assert {each.message for each in caught.value.faults} == {
+        "packets of flow `phone-lte` are not told from those of `phone-wifi` here: both are "
+        "subflows of one connection, and have its port"
+    }
+
+
 def test_connections_of_a_machine_have_the_same_settings(tmp_path: Path) -> None:
     one, two = ({"name": name, "mptcp": MPTCP} for name in ("one", "two"))
     assert len(planned(tmp_path, one, two).flows) == 4
