@@ -54,8 +54,11 @@ def require_faithful(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {check["name"]: check for check in checks}
 
 
-def test_a_connection_fills_both_paths_and_each_subflow_is_sampled(tmp_path: Path) -> None:
-    document = made(tmp_path)
+@pytest.mark.parametrize("series", ["6.12", "7.3"])
+def test_a_connection_fills_both_paths_and_each_subflow_is_sampled(
+    tmp_path: Path, series: str
+) -> None:
+    document = made(tmp_path, TWO_PATHS.replace("6.12", series))
     checks = require_faithful(document)
     assert {name for name in checks if name.startswith("multipath")} == {
         "multipath_fallbacks", "multipath_subflows", "multipath_unnamed_subflows",

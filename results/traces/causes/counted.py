@@ -66,15 +66,20 @@ _OF_ENDS = {
     "TCPFromZeroWindowAdv": ("receive window", "the {end} of {flow} opened its window again"),
 }
 """By the counter's name in /proc/net/netstat: kind of the moment, and its sentence."""
+_OF_WINDOWS = frozenset({"TCPToZeroWindowAdv", "TCPFromZeroWindowAdv"})
+"""Of a subflow of Multipath TCP they tell of no window that closed. The kernel gives a subflow what
+is left of the connection's window with each segment (mptcp_set_rwin() of net/mptcp/options.c), and
+the next segment compares with that."""
 
 
 def moments(view: TraceView, flow: int) -> Iterator[Moment]:
     """Yield a moment for each group of growths of a counter, less than a base RTT apart."""
+    left_out = _OF_WINDOWS if view.run.multipath(flow) is not None else frozenset()
     for is_sender in (True, False):
         for end in view.ends(flow, is_sender):
             by_name: dict[str, list[Any]] = {}
             for event in view.events(end):
-                if (name := counter(event)) in _OF_ENDS:
+                if (name := counter(event)) in _OF_ENDS and name not in left_out:
                     by_name.setdefault(name, []).append(event)
             for name, events in by_name.items():
                 for group in _groups(events, view.base_rtt_ns(flow)):

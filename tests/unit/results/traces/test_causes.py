@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from orchestrator.protocol.reports import trace_records as records
+from orchestrator.recording.multipath import Connection
 from orchestrator.recording.trace import TABLES, Capture, Trace
 from results.store.store import Store
 from results.traces.causes import what_happened
@@ -340,3 +341,20 @@ def test_marks_are_found_in_a_trace_of_drops(said: Any, monkeypatch: pytest.Monk
         step(4, records.ENQUEUED, 3), step(5, records.BEGUN, 3),  # came with CE
     ])  # fmt: skip
     assert moment.numbers["packets"] == 2
+
+
+def test_the_window_of_a_subflow_is_that_of_its_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = made.store(tmp_path / "runs.db")
+    names = ("TCPToZeroWindowAdv", "TCPFromZeroWindowAdv", "TCPRcvQDrop")
+    rows = trace(events=[count(n * MS, name, end=RECEIVER) for n, name in enumerate(names)])
+    with Store.open_read_only(path) as store:
+        run = store.load(made.ids_of(path)[0])
+        kinds = [moment.kind for moment in what_happened(TraceView(run, rows), 0)]
+        assert kinds == ["receive window", "receive window", "receive buffer"]
+        name = run.flows[0].name
+        connection = Connection((name,), (), (), ())
+        monkeypatch.setattr(run, "_connections", {name: connection})
+        kinds = [moment.kind for moment in what_happened(TraceView(run, rows), 0)]
+        assert kinds == ["receive buffer"]
