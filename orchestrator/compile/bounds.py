@@ -41,6 +41,8 @@ LOG_BYTES = 16 * MIB
 
 _FACTOR = 4
 _BYTES_PER_SOCKET = 512  # netlink answer about one socket; 450 were measured
+_BYTES_OF_SUBFLOW = 128  # what subflow_get_info() of net/mptcp/diag.c adds to it: 108 at most
+_BYTES_PER_EDGE = 512  # facts about a subflow and its connection at an edge of a window
 _BYTES_PER_QDISC = 32  # qdisc_counters.NamespaceCounters and redirect.Policers
 _BYTES_PER_READING = 44
 _BYTES_PER_HOST = 2_048  # a reading of all counters of a host; 960 were measured
@@ -150,7 +152,12 @@ def _tcp_bytes(run: RunSpec) -> int:
             per_s = _begun(flow, run.duration_s) / run.duration_s  # already a doubled estimate
             open_s = min(run.duration_s / 2, _MOST_OPEN_S)
             answers += int(per_s * open_s * run.duration_s)
-    return _BYTES_PER_SOCKET * answers
+    of_subflows = 2 * _subflows(run) * _samples(run, run.sample_tcp_s)
+    return _BYTES_PER_SOCKET * answers + _BYTES_OF_SUBFLOW * of_subflows
+
+
+def _subflows(run: RunSpec) -> int:
+    return sum(flow.subflow is not None for flow in run.flows)
 
 
 def _sender_bytes(run: RunSpec) -> int:
@@ -251,4 +258,5 @@ def _facts_bytes(run: RunSpec) -> int:
         + _BYTES_PER_RANGE * ranges
         + failures
         + in_lab
+        + _BYTES_PER_EDGE * _subflows(run) * (2 * len(run.windows) + 3)
     )

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from orchestrator.backends.guest.features import absent_features, lack_of_named, require_features
-from orchestrator.compile import testbed_spec
+from orchestrator.compile import bounds, testbed_spec
 from orchestrator.decode.flows.socket_flows import ends, flow_ports
 from orchestrator.errors import ScenarioError, UsageError
 from orchestrator.execution.samples_plan import samples_plan
@@ -115,6 +115,13 @@ def test_buffers_have_room_for_all_paths_during_the_longest_round_trip(tmp_path:
         8 * 31e6 * 1.2 / 8, rel=0.02
     )
     assert plain == 6 * 2**20
+
+
+def test_the_output_has_room_for_what_the_kernel_tells_of_subflows(tmp_path: Path) -> None:
+    plain = bounds.of(planned(tmp_path, *({"name": n, "group": n} for n in ("wifi", "lte"))))
+    multipath = bounds.of(planned(tmp_path, {"name": "phone", "mptcp": MPTCP}))
+    for file in ("tcp.bin", "facts.jsonl"):
+        assert multipath.file_bytes[file] > plain.file_bytes[file]
 
 
 @pytest.mark.parametrize(
