@@ -40,6 +40,8 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 """The Python that runs the bed; Mininet is installed for it."""
 
 SWITCH_PROGRAMS = ("ovsdb-server", "ovs-vswitchd")
+OURS = (kernel_modules.LINKS, *kernel_modules.OBSERVERS)
+"""Modules of this project besides congestion controls."""
 ANY_RUN: examination.Needs = {
     "modules": sorted({*kernel_modules.ALWAYS, "openvswitch"}),
     "ours": [],
@@ -193,7 +195,7 @@ def needs(runs: Iterable[RunSpec]) -> examination.Needs:
         "ours": [
             name
             for name in sorted(modules)
-            if name == kernel_modules.LINKS or name.removeprefix("tcp_") in catalogue.modules()
+            if name in OURS or name.removeprefix("tcp_") in catalogue.modules()
         ],
         "programs": sorted(programs),
         "io_uring": datagrams,

@@ -17,6 +17,7 @@ from kmods.catalogue import Folder
 from orchestrator.decode.assemble import ProvidedModule
 from orchestrator.errors import MachineError, ModuleError
 from orchestrator.kinds.congestion import BUILT_IN
+from orchestrator.planning.flows import programs
 from orchestrator.planning.runspec import PlannedFlow, RunSpec
 from orchestrator.protocol.kernel_modules import COUNTS, LINKS, TRACES
 from orchestrator.sandbox import building
@@ -146,7 +147,7 @@ def needed(spec: RunSpec, built: ModuleBuilds) -> dict[str, NeededModule]:
     modules = {LINKS: NeededModule("", None)}
     if spec.capture is not None:
         modules[TRACES] = NeededModule("", None)
-    if _may_use_ecn(spec):
+    if _may_use_ecn(spec) or programs.runs_in(spec.flows):
         modules[COUNTS] = NeededModule("", None)
     for (congestion, parameters), flow in sorted(kinds.items(), key=lambda kind: kind[0]):
         name = f"tcp_{congestion}"

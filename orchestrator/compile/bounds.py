@@ -18,7 +18,13 @@ from orchestrator.protocol import kept_files
 from orchestrator.protocol.links.link import MOST_BUCKETS
 from orchestrator.protocol.programs import MOST_PRINTED, PROGRAM
 from orchestrator.protocol.reports import trace_records as records
-from orchestrator.protocol.reports.records import SENDER_STATE_ROW, SOJOURN_FIELDS, SOJOURN_ROW
+from orchestrator.protocol.reports.counter_facts import DATAGRAMS
+from orchestrator.protocol.reports.records import (
+    COUNTER_ROW,
+    SENDER_STATE_ROW,
+    SOJOURN_FIELDS,
+    SOJOURN_ROW,
+)
 from orchestrator.protocol.sampling_schedule import MOST_READS_PER_S
 
 MIB = 2**20
@@ -225,8 +231,13 @@ def _sojourn_bytes(run: RunSpec) -> int:
 
 
 def _counter_bytes(run: RunSpec) -> int:
-    at_edges = len(run.network.hosts) * (2 * len(run.windows) + 3)
-    return _BYTES_PER_HOST * (at_edges + run.counter_readings)
+    edges = 2 * len(run.windows) + 3
+    readings = len(run.network.hosts) * edges + run.counter_readings
+    programs = sum(flow.engine == PROGRAM for flow in run.flows)
+    # Of each flow of programs both of its hosts are read.
+    seldom_s = run.duration_s + 1
+    datagrams = 2 * programs * (edges + ticks(run.duration_s, run.sample_counters_s or seldom_s))
+    return _BYTES_PER_HOST * readings + COUNTER_ROW.size * len(DATAGRAMS) * datagrams
 
 
 def _datagram_bytes(run: RunSpec) -> int:

@@ -35,6 +35,7 @@ class Engine(NamedTuple):
         greedy: it sends as much as losses and windows let it, if its parameters set no limit.
         notes_all: it records everything itself, so no socket of it is sampled.
         multipath: its connections can be Multipath TCP.
+        may_use_udp: its ends may send UDP datagrams to each other.
     """
 
     exact_under_sampling: bool
@@ -47,6 +48,7 @@ class Engine(NamedTuple):
     greedy: bool = False
     notes_all: bool = False
     multipath: bool = False
+    may_use_udp: bool = False
 
 
 SUBFLOW = "subflow"
@@ -80,10 +82,10 @@ ENGINES: dict[str, Engine] = {
         greedy=True,
     ),
     "ping": Engine(exact_under_sampling=True, notes_all=True),
-    PROGRAM: Engine(exact_under_sampling=False, processes=2 * PROGRAM_PROCESSES),
+    PROGRAM: Engine(exact_under_sampling=False, processes=2 * PROGRAM_PROCESSES, may_use_udp=True),
     SUBFLOW: Engine(exact_under_sampling=True, closes_early=True, greedy=True, multipath=True),
     "transfers": Engine(exact_under_sampling=True, fit_for_lab=True, limits_window=True),
-    "udp": Engine(exact_under_sampling=True, fit_for_lab=True),
+    "udp": Engine(exact_under_sampling=True, fit_for_lab=True, may_use_udp=True),
 }
 """Engines by name, as a flow of the specification names them."""
 

@@ -9,7 +9,7 @@ TRACES = "run_trace"
 """A run with a capture needs this module of ours."""
 
 COUNTS = "run_counts"
-"""This module of ours counts reactions to ECN, which the kernel does not."""
+"""This module of ours counts what the kernel does not: reactions to ECN, and UDP by host."""
 
 OBSERVERS = (TRACES, COUNTS)
 """Modules that change nothing of a run."""

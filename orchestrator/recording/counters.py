@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import Any
 
 COUNTER_NAME = r"^[A-Za-z0-9]{1,30}:[A-Za-z0-9_]{1,60}$"
-MOST_COUNTERS = 2000
-"""The form of a counter's name, and the limit of their number. Linux 6.12 has about 290."""
+MOST_COUNTERS = 10_000
+"""The form of a counter's name, and the limit of their number. Linux 6.12 has about 290, and each
+flow of programs at one host adds five."""
 
 PROVENANCE = "counters"
 """The key of a run's provenance that has the names."""

@@ -126,6 +126,12 @@ def test_known_programs_end_well_in_real_time(kernel: GuestKernel, tmp_path: Pat
         assert run["status"] == "ok", run["error"]
         (flow,) = run["flows"]
         assert (flow["outcome"], flow["exit_status"]) == ("ended", 0), str(run["programs"])
+        # Of UDP are iperf3's datagrams, and the answers to dig.
+        least_bytes = {"iperf3-udp": 600_000, "dns": 150}.get(flow["name"])
+        if least_bytes is None:
+            assert flow["udp_sent_bytes"] is None
+        else:
+            assert least_bytes < flow["udp_received_bytes"] <= flow["udp_sent_bytes"]
 
 
 def test_listed_traffic_and_echoes_run_in_real_time(results: dict[str, Any]) -> None:

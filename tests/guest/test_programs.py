@@ -149,25 +149,64 @@ while True:
 """
 
 
-def test_datagrams_of_a_program_are_counted_as_iperf3_counts_them(
+SHARED_HOSTS = """\
+version: 1
+name: programs
+duration: 5s
+start_jitter: 0ms
+topology:
+  kind: dumbbell
+  bottleneck: {rate: 6mbit, delay: 10ms, queue: {limit: 20p}}
+  groups: [{name: ends, hosts: 1, rtt: 40ms}]
+flows:
+  - {name: beside, group: ends, start: 1s, traffic: {kind: cbr, rate: 1mbit}}
+"""
+IPERF3 = """\
+  - name: {name}
+    group: ends
+    congestion: reno
+    start: 1s
+    traffic:
+      kind: program
+      server: [iperf3, -s, "-1", -p, "{port}"]
+      ready: {{port: {port}}}
+      sender: client
+      client: [sh, -c, "iperf3 -c server -p {port} -u -t 2 -J {options} > report"]
+      keep: [report]
+"""
+
+
+def test_datagrams_of_programs_at_the_same_hosts_are_counted_as_iperf3_counts_them(
     kernel: GuestKernel, tmp_path: Path
 ) -> None:
-    """Before the test, iperf3 sends one datagram and its server answers with another."""
-    iperf3 = (
-        "kind: program, server: [iperf3, -s, '-1'], ready: {port: 5201}, sender: client, "
-        "client: [sh, -c, 'iperf3 -c server -u -b 5M -t 5 -J > report'], keep: [report]"
+    """Before the test, iperf3 sends four bytes and its server answers with four.
+
+    It counts as lost what is missing up to the last datagram that it has received.
+    """
+    text = SHARED_HOSTS + "".join(
+        IPERF3.format(name=name, port=port, options=options)
+        for name, port, options in (("whole", 5201, "-b 4M"), ("cut", 5202, "-b 3M -l 3000"))
     )
-    beside = "kind: transfers, size: 500kB, number: 1"
-    (run,) = runs(kernel, tmp_path, scenario("9s", udp=iperf3, beside=beside))
+    (run,) = runs(kernel, tmp_path, text)
+    beside, *flows = run["flows"]
+    assert run["fidelity"]["verdict"] == "faithful"
+    assert beside["received_packets"] > 100
+    assert beside["udp_sent_packets"] is None
     with Store.open_read_only(tmp_path / "runs.db") as store:
         stored = store.load(run["id"])
-        report = json.loads(stored.kept_content(stored.kept_files[0]))["end"]["sum"]
-    flow, other = run["flows"]
-    assert report["packets"] > 2000
-    assert flow["udp_sent_packets"] == report["packets"] + 1
-    assert flow["udp_received_packets"] == report["packets"] - report["lost_packets"] + 1
-    assert (flow["udp_reverse_sent_packets"], flow["udp_reverse_received_packets"]) == (1, 1)
-    assert other["udp_sent_packets"] is None
+        reports = [json.loads(stored.kept_content(file))["end"] for file in stored.kept_files]
+    for flow, report in zip(flows, reports, strict=True):
+        sent, came = report["sum_sent"]["packets"], report["sum_received"]
+        received = came["packets"] - came["lost_packets"]
+        assert flow["udp_sent_packets"] == sent + 1
+        assert flow["udp_sent_bytes"] == report["sum_sent"]["bytes"] + 4
+        assert flow["udp_received_packets"] == received + 1 < sent
+        assert flow["udp_received_bytes"] == came["bytes"] + 4
+        assert flow["udp_goodput_bps"] == pytest.approx((came["bytes"] + 4) * 8 / 5)
+        assert flow["udp_loss_ratio"] == pytest.approx(1 - (received + 1) / (sent + 1))
+        assert flow["udp_reverse_sent_packets"] == flow["udp_reverse_received_packets"] == 1
+        assert flow["udp_reverse_sent_bytes"] == flow["udp_reverse_received_bytes"] == 4
+        assert flow["udp_reverse_loss_ratio"] == 0
 
 
 @pytest.mark.long
@@ -185,7 +224,13 @@ def test_datagrams_that_a_program_sends_together_are_packets_of_their_own(
     )
     (run,) = runs(kernel, tmp_path, scenario("5s", bursts=traffic))
     assert run["fidelity"]["verdict"] == "faithful"
-    assert run["flows"][0]["program_n_packets"] == 500
+    (flow,) = run["flows"]
+    assert flow["program_n_packets"] == 500
+    # Before the answer comes the datagram that asks for it.
+    assert (flow["udp_sent_packets"], flow["udp_sent_bytes"]) == (501, 500 * 1200 + len("over"))
+    assert flow["udp_received_packets"] == 501
+    assert flow["udp_received_bytes"] == flow["udp_sent_bytes"]
+    assert (flow["udp_reverse_sent_bytes"], flow["udp_reverse_received_bytes"]) == (3, 3)
 
 
 @pytest.mark.long

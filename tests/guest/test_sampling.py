@@ -111,8 +111,10 @@ WITHOUT_A_VALUE = {
     "convergence_time_s",  # flows with such different RTTs do not converge
     "hystart_exit_cwnd_segments",  # no slow start ends by HyStart
     # There are no programs.
-    "exit_status", "udp_sent_packets", "udp_received_packets", "udp_reverse_sent_packets",
-    "udp_reverse_received_packets",
+    "exit_status", "udp_other_packets",
+    *(f"udp_{way}{name}" for way in ("", "reverse_")
+      for name in ("sent_packets", "sent_bytes", "received_packets", "received_bytes",
+                   "goodput_bps", "loss_ratio")),
     # Nor Multipath TCP, which this kernel does not have.
     *(f"mptcp_{name}" for name in ("goodput_bps", "share", "reinjected_bytes", "subflows")),
     # Nor ping, incast or RPC.

@@ -18,6 +18,7 @@ from orchestrator.application.stored import kept_export
 from orchestrator.backends import MODULES
 from orchestrator.errors import OrchestratorError
 from orchestrator.evaluation.controls import known_controls
+from orchestrator.recording.extracted import PREFIX
 from orchestrator.windows import window_text
 from results.claims import claim_folders
 from results.claims.stated.loading import load_all
@@ -33,6 +34,9 @@ from results.traces.places import ALL, names_of_places
 if TYPE_CHECKING:
     from results.records.model import RunRow
     from results.store.parts.traces import TraceHead
+
+_NEWEST = 100
+"""Runs whose metrics are read, so that an answer of a large store takes no longer."""
 
 
 def runs(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -65,9 +69,24 @@ def experiments_and_runs(
     return [*experiments_and_files(ctx, param, incomplete), *runs(ctx, param, incomplete)]
 
 
-def metrics(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the names of metrics."""
-    return _beginning(sorted({name for name, _scope in METRICS}), incomplete)
+def metrics(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the names of metrics, and those of the named experiments' programs."""
+    names = sorted({name for name, _scope in METRICS})
+    if incomplete.startswith(PREFIX) or PREFIX.startswith(incomplete):
+        names += _numbers_of_programs(ctx)
+    return _beginning(names, incomplete)
+
+
+def _numbers_of_programs(ctx: click.Context) -> list[str]:
+    """Return metrics of the newest runs: of the experiments that are named, or of the store."""
+    given = (ctx.params.get(name) for name in ("experiment", "experiments"))
+    words = {word for each in given for word in ([each] if isinstance(each, str) else each or ())}
+    words.update(ctx.args)
+    with suppress(OrchestratorError), _store(ctx) as store:
+        rows = store.list_runs()
+        named = [row for row in rows if row.experiment in words]
+        return store.extracted_metrics((named or rows)[-_NEWEST:])
+    return []
 
 
 def formats(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:

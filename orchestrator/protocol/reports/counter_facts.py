@@ -10,8 +10,31 @@ FILES = ("netstat", "snmp")
 OWN_FILE = "run_counts"
 """One of the same form after them, where our module of that name is loaded (kmods/run_counts.c)."""
 
+DATAGRAMS_FILE = "run_datagrams"
+"""UDP with one other host, of the same form: it counts for each program's flow of a host."""
+
+DATAGRAMS_LINE = "Udp"
+"""The line of that file."""
+
+DATAGRAMS = (
+    "SentPackets",
+    "SentBytes",
+    "ReceivedPackets",
+    "ReceivedBytes",
+    "OtherSentPackets",
+)
+"""Its counters, in this order. The last one has what was sent to that host at other ports."""
+
 VARYING = "IcmpMsg:"
 """A line of ``snmp`` that is left out: the kernel adds a column for each kind of message."""
+
+
+def datagrams_line(place: int) -> str:
+    """Return the name under which that line of a host is listed.
+
+    ``place`` is the flow's among the flows of programs that have an end at the host, from 0 on.
+    """
+    return f"ProgramUdp{place}"
 
 
 class Counters(TypedDict):

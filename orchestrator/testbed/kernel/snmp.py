@@ -17,7 +17,12 @@ _MOST_BYTES = 1 << 16
 
 def opened(table: str) -> int:
     """Return a descriptor of that table of the thread's namespace."""
-    return os.open(f"/proc/thread-self/net/{table}", os.O_RDONLY | os.O_CLOEXEC)
+    return os.open(path(table), os.O_RDONLY | os.O_CLOEXEC)
+
+
+def path(table: str) -> str:
+    """Return where that table of the thread's namespace is."""
+    return f"/proc/thread-self/net/{table}"
 
 
 def text(file: int) -> bytes:

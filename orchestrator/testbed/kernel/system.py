@@ -243,7 +243,7 @@ def disable_ipv6() -> None:
 
     For devices that come to it later, too.
     """
-    if not _has_ipv6():
+    if not has_ipv6():
         return
     for which in ("all", "default"):
         with contextlib.suppress(FileNotFoundError):
@@ -255,7 +255,7 @@ def disable_ipv6() -> None:
 
 
 @functools.cache
-def _has_ipv6() -> bool:
+def has_ipv6() -> bool:
     """Tell whether the kernel has IPv6; it is not unloaded, and nothing here loads it."""
     return os.path.exists("/proc/sys/net/ipv6")
 

@@ -9,7 +9,7 @@ import subprocess
 
 from orchestrator.protocol.programs import ENDED, KILLED
 from orchestrator.testbed.kernel import system
-from orchestrator.testbed.programs import launcher
+from orchestrator.testbed.programs import ipv4_alone, launcher
 from orchestrator.testbed.programs.launcher import NOT_STARTED
 from orchestrator.testbed.programs.output import Output
 
@@ -25,7 +25,7 @@ MOST_OUTPUT_BYTES = 1 << 20
 
 _READ_BYTES = 1 << 16
 _STATUS_BYTES = 32
-_PYTHON = "/usr/bin/python3"
+_PYTHON = ("/usr/bin/python3", "-I", "-S", "-B")
 
 
 class RunningProgram:
@@ -59,7 +59,7 @@ class RunningProgram:
         # It ranks itself, because it may run for long before this thread goes on.
         request["rank"] = system.program_rank(polls)
         self._process = host.spawn(
-            [_PYTHON, "-I", "-S", "-B", launcher.__file__, json.dumps(request)],
+            [*_command(), launcher.__file__, json.dumps(request)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -146,3 +146,8 @@ class RunningProgram:
             "stderr": stderr.text(),
             "printed_bytes": [stdout.size_bytes, stderr.size_bytes],
         }
+
+
+def _command() -> list[str]:
+    """Return what runs a file of Python. Where the kernel has no IPv6, nothing hides it."""
+    return [*_PYTHON, ipv4_alone.__file__, *_PYTHON] if system.has_ipv6() else [*_PYTHON]

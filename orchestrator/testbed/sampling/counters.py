@@ -6,6 +6,7 @@ import os
 
 from orchestrator.protocol.reports.counter_facts import FILES, OWN_FILE, VARYING
 from orchestrator.testbed.kernel import snmp
+from orchestrator.testbed.programs import datagrams
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -18,7 +19,8 @@ _VARYING = VARYING.encode()
 class HostCounters:
     """Reads the counters of every host here that has an end of a flow.
 
-    They are the kernel's, and those of our module run_counts where that is loaded.
+    They are the kernel's, and those of our module run_counts where that is loaded. Behind them are
+    the datagrams of each flow of programs at the host, so hosts have different numbers of counters.
 
     Args:
         bed: the built network.
@@ -34,28 +36,31 @@ class HostCounters:
                     places.setdefault(bed.place(host), []).append(host)
         self._hosts = [list(dict.fromkeys(hosts)) for hosts in places.values()]
         self._files: list[list[int]] = []
+        self._programs: list[list[int]] = []
         names = _names_of_files()
         for hosts in self._hosts:
             with bed.enter(hosts[0]):
                 self._files.append([snmp.opened(name) for name in names])
+                self._programs.append(datagrams.opened(bed, hosts))
         self._texts: list[bytes] = []
         self._first: list[list[int]] = []
         self._last: list[list[int]] = []
 
     def begin(self) -> dict[str, object]:
         """Read what the counters have before traffic; return the values of the fact "counters"."""
-        self._texts = [_text(files) for files in self._files]
+        self._texts = [self._text(host) for host in range(len(self._hosts))]
         self._first = [_values(text) for text in self._texts]
         self._last = list(self._first)
-        names = _names(self._texts[0]) if self._texts else []
-        if any(_names(text) != names for text in dict.fromkeys(map(_heads, self._texts))):
+        listed = [_names(text) for text in dict.fromkeys(map(_heads, self._texts))]
+        names = max(listed, key=len, default=[])
+        if any(names[: len(each)] != each for each in listed):
             raise RuntimeError("the namespaces of one kernel have different SNMP counters")
         return {"hosts": self._hosts, "names": names}
 
     def take(self, time_ns: int) -> None:
         """Write the counters that have changed since the reading before."""
-        for host, files in enumerate(self._files):
-            text = _text(files)
+        for host in range(len(self._hosts)):
+            text = self._text(host)
             if text == self._texts[host]:
                 continue
             values = _values(text)
@@ -70,6 +75,9 @@ class HostCounters:
                 ],
             )
             self._texts[host], self._last[host] = text, values
+
+    def _text(self, host: int) -> bytes:
+        return _text(self._files[host]) + datagrams.text(self._programs[host])
 
 
 def _names_of_files() -> list[str]:

@@ -30,6 +30,9 @@ from results.store.store import Store
 ROOT = Path(__file__).resolve().parents[3]
 QUICKSTART = ROOT / "scenarios" / "quickstart.yaml"
 PROGRAMS = ROOT / "scenarios" / "tutorial" / "80-program.yaml"
+_SERVE = "python3 -m http.server -d /tmp 8000"
+OF_BOTH_VERSIONS = f"truncate -s 500000 /tmp/500000; {_SERVE} -b :: || exec {_SERVE} -b 0.0.0.0"
+"""A server that has a socket of both versions of IP, or of IPv4 where there is no IPv6."""
 KNOWN_PROGRAMS = [
     ROOT / "scenarios" / "programs" / f"{name}.yaml"
     for name in ("dns", "iperf3-udp", "nginx", "ping", "rsync", "ssh", "wget")
@@ -134,10 +137,12 @@ def doctor(folder: Path) -> dict[str, Any]:
 def programs(folder: Path) -> dict[str, Any]:
     """The tutorial's programs, without and with what allows them.
 
-    On a busy machine the server needs seconds until it listens, so the run lasts longer.
+    This machine's kernel has IPv6. On a busy machine the server needs seconds until it listens, so
+    the run lasts longer.
     """
     words = [PROGRAM, "run", str(PROGRAMS), "--reduced", "--backend", "local", "--json"]
     words += ["--set", "duration=15s", "--set", "flows.page.traffic.keep=[page, none]"]
+    words += ["--set", f"flows.page.traffic.server=[sh, -c, '{OF_BOTH_VERSIONS}']"]
     words += ["--db", str(folder / "runs.db")]
     refused = subprocess.run(words, capture_output=True, text=True, check=False)
     ended = subprocess.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -68,6 +69,16 @@ def test_counters_of_hosts_have_a_period_only_where_the_scenario_has_one() -> No
     written = COUNTER_ROW.size * 145_573  # as a guest wrote
     assert 5 * written < allowed
     assert bounds.of(plain).file_bytes["counters.bin"] < 2 * MIB
+
+
+def test_each_flow_of_programs_is_counted_at_both_of_its_hosts() -> None:
+    fine = run_of("quickstart.yaml", "sample.counters=10ms")
+    flows = tuple(replace(flow, engine="program") for flow in fine.flows)
+    more = (
+        bounds.of(replace(fine, flows=flows)).file_bytes["counters.bin"]
+        - bounds.of(fine).file_bytes["counters.bin"]
+    )
+    assert more > 6000 * 2 * len(flows) * 4 * COUNTER_ROW.size
 
 
 def test_the_time_limit_of_a_run_follows_its_estimate_or_the_option() -> None:

@@ -46,7 +46,7 @@ def test_the_module_that_traces_is_loaded_for_a_capture_alone(tmp_path: Path) ->
     assert modules.needed(TRACED, builds).keys() - modules.needed(PLAIN, builds) == {"run_trace"}
 
 
-def test_the_module_that_counts_reactions_is_loaded_where_ecn_may_be_negotiated(
+def test_the_module_that_counts_is_loaded_where_ecn_may_be_negotiated_and_for_programs(
     tmp_path: Path,
 ) -> None:
     builds = ModuleBuilds(BuiltModules(tmp_path))
@@ -54,5 +54,6 @@ def test_the_module_that_counts_reactions_is_loaded_where_ecn_may_be_negotiated(
     with_ecn = replace(PLAIN, hosts={flow.sink: HostTcp({"net.ipv4.tcp_ecn": 1})})
     with_dctcp = replace(PLAIN, flows=(replace(flow, congestion="dctcp"),))
     assert "run_counts" not in modules.needed(PLAIN, builds)
-    for run in (with_ecn, with_dctcp):
+    of_programs = replace(PLAIN, flows=(replace(flow, engine="program"),))
+    for run in (with_ecn, with_dctcp, of_programs):
         assert "run_counts" in modules.needed(run, builds)

@@ -12,7 +12,7 @@ from orchestrator.decode.output import OutputFolder
 from orchestrator.errors import BedError
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.reports.records import COUNTER_ROW
-from orchestrator.recording.counters import KEPT, CounterNames
+from orchestrator.recording.counters import KEPT, MOST_COUNTERS, CounterNames
 from tests.support.hostile_texts import assembled, captured_files, captured_plan
 
 Rows = list[tuple[int, int, int, int]]
@@ -109,7 +109,7 @@ def test_a_bed_without_counters_is_refused(run: RunSpec) -> None:
         {"hosts": [[1]], "names": []},
         {"hosts": [], "names": ["Ip:A", "Ip:A"]},
         {"hosts": [], "names": ["Ip:A\n"]},
-        {"hosts": [], "names": [f"Ip:A{number}" for number in range(2001)]},
+        {"hosts": [], "names": [f"Ip:A{number}" for number in range(MOST_COUNTERS + 1)]},
     ],
 )
 def test_a_strangers_names_are_refused(document: object) -> None:

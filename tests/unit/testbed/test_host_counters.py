@@ -11,17 +11,28 @@ import pytest
 
 from orchestrator.protocol.reports.records import COUNTER_ROW
 from orchestrator.recording.counters import ECN_REACTIONS, KEPT
+from orchestrator.testbed.kernel import snmp
+from orchestrator.testbed.programs import datagrams
 from orchestrator.testbed.sampling import counters
 from orchestrator.testbed.sampling.counters import HostCounters
 from orchestrator.testbed.sampling.records import Records
 
+PROGRAMS: list[Any] = [
+    {"source": "a", "sink": "c", "engine": "program", "parameters": {"ready": {"port": 80}}},
+    {"source": "c", "sink": "b", "engine": "program", "parameters": {"ready": None}},
+]
 FIRST = b"TcpExt: A B\nTcpExt: 1 2\nTcp: MaxConn X\nTcp: -1 7\n"
 
 
 class OneNamespace:
     """A bed whose hosts a and b are this machine, and whose host c is elsewhere."""
 
-    spec = {"flows": [{"source": "a", "sink": "c"}, {"source": "b", "sink": "a"}]}
+    def __init__(self, *flows: Any) -> None:
+        plain = [{"source": "a", "sink": "c"}, {"source": "b", "sink": "a"}]
+        self.spec = {"flows": flows or [{**flow, "engine": "builtin"} for flow in plain]}
+
+    def address(self, name: str) -> str:
+        return {"a": "10.0.0.1", "b": "10.0.0.2", "c": "10.0.0.3"}[name]
 
     def holds(self, name: str) -> bool:
         return name != "c"
@@ -76,3 +87,75 @@ def test_only_what_changes_is_written(tmp_path: Path, shown: list[bytes]) -> Non
     shown.append(FIRST)
     reader.take(3)
     assert rows(tmp_path, records) == [(1, 0, 0, 3), (1, 0, 3, -1), (3, 0, 0, 0), (3, 0, 3, 0)]
+
+
+@pytest.mark.parametrize(
+    ("more", "written"),
+    [
+        ((), "10.0.0.3 0"),  # any port: no other flow of UDP is there
+        ((PROGRAMS[1], {"source": "a", "sink": "c", "engine": "builtin"}), "10.0.0.3 0"),
+        (({"source": "c", "sink": "a", "engine": "udp"},), "10.0.0.3 80"),
+        (({**PROGRAMS[0], "parameters": {"ready": {"port": 81}}},), "10.0.0.3 80"),
+    ],
+)
+def test_a_programs_datagrams_are_told_apart_by_its_port_where_others_are_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: tuple[Any, ...], written: str
+) -> None:
+    files: list[Path] = []
+
+    def path(_table: str) -> str:
+        files.append(tmp_path / str(len(files)))
+        files[-1].touch()
+        return str(files[-1])
+
+    monkeypatch.setattr(snmp, "path", path)
+    datagrams.opened(cast(Any, OneNamespace(PROGRAMS[0], *more)), ["a"])
+    texts = [file.read_text() for file in files]
+    assert next(text for text in texts if text) == written
+
+
+def test_datagrams_without_a_port_that_tells_are_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "table").touch()
+    monkeypatch.setattr(snmp, "path", lambda _table: str(tmp_path / "table"))
+    beside = {"source": "b", "sink": "c", "engine": "udp"}
+    datagrams.opened(cast(Any, OneNamespace(PROGRAMS[1], beside)), ["b"])
+    assert (tmp_path / "table").read_text() == ""
+
+
+def test_a_module_that_does_not_count_datagrams_fails_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(snmp, "path", lambda table: str(tmp_path / table))
+    with pytest.raises(RuntimeError, match=r"run_counts is not loaded.*earlier version"):
+        datagrams.opened(cast(Any, OneNamespace(*PROGRAMS)), ["a"])
+    assert datagrams.opened(cast(Any, OneNamespace()), ["a"]) == []
+
+
+def test_hosts_have_different_numbers_of_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names are those of the host with most; they are equal where both have them."""
+    lines = b"Udp: SentPackets SentBytes\nUdp: 1 20\n"
+    monkeypatch.setattr(snmp, "text", lambda _file: lines)
+    assert datagrams.text([7, 8]) == (
+        b"ProgramUdp0: SentPackets SentBytes\nProgramUdp0: 1 20\n"
+        b"ProgramUdp1: SentPackets SentBytes\nProgramUdp1: 1 20\n"
+    )
+    monkeypatch.setattr(counters, "_text", lambda _files: FIRST)
+    monkeypatch.setattr(datagrams, "opened", lambda _bed, hosts: [] if hosts == ["a"] else [7, 8])
+    bed = OneNamespace(*PROGRAMS)
+    monkeypatch.setattr(bed, "place", lambda name: name)
+    records = Records(str(tmp_path))
+    reader = HostCounters(cast(Any, bed), records)
+    listed = cast(dict[str, list[Any]], reader.begin())
+    assert listed["hosts"] == [["a"], ["b"]]
+    assert listed["names"][-4:] == [
+        "ProgramUdp0:SentPackets", "ProgramUdp0:SentBytes",
+        "ProgramUdp1:SentPackets", "ProgramUdp1:SentBytes",
+    ]  # fmt: skip
+    lines = lines.replace(b"1 20", b"3 20")
+    reader.take(5)
+    first = len(listed["names"]) - 4
+    assert rows(tmp_path, records) == [(5, 1, first, 2), (5, 1, first + 2, 2)]

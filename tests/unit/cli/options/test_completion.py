@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ from click.shell_completion import ShellComplete
 from orchestrator.backends import MODULES
 from orchestrator.cli import commands
 from orchestrator.protocol.reports.trace_records import ENQUEUED
+from orchestrator.recording.extracted import ExtractedNumber, document
 from results.export import FORMATS
 from results.metrics import METRICS
 from results.store.store import Store
@@ -99,6 +101,25 @@ def test_names_are_completed(stored: list[str]) -> None:
     assert complete("summary", "x", "--metric", "good") == sorted(
         {name for name, _ in METRICS if name.startswith("good")}
     )
+
+
+def test_numbers_of_programs_are_completed_by_the_experiment(
+    stored: list[str], tmp_path: Path
+) -> None:
+    recorded = whole()
+    number = ExtractedNumber("program_page_s", 0.5, 1, 1)
+    numbers = document({recorded.flows[0].name: [number]})
+    with Store(tmp_path / "runs.db") as store:
+        run = store.begin(head(experiment="web"))
+        provenance = recorded.provenance | {"extracted": numbers}
+        store.finish(run, replace(recorded, provenance=provenance), 1.0)
+    for words in (["summary"], ["report"], ["summary", "web"], ["report", "buffers", "web"]):
+        assert complete(*words, "--metric", "program_") == [number.metric], words
+    assert complete("summary", "web", "--metric", "p")[-1] == number.metric
+    assert number.metric not in complete("summary", "web", "--metric", "good")
+    assert complete("summary", "buffers", "--metric", "program_") == []
+    (tmp_path / "runs.db").write_bytes(b"no store")
+    assert complete("summary", "--metric", "program_") == []
 
 
 def test_traces_of_a_run_and_their_places_are_completed(stored: list[str], tmp_path: Path) -> None:
