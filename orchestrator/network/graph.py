@@ -6,6 +6,7 @@ import hashlib
 import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Literal
 
 from orchestrator.network.channel import Channel
@@ -199,15 +200,39 @@ class Network:
         Raises:
             LookupError: no path joins the two.
         """
-        hops = dict.fromkeys(self.path(source, sink))
+        hops = {hop.name: hop for hop in self.path(source, sink)}
         nodes = [source] if self.spray else []
         for node in nodes:
             for hop in self.equal_hops(node, sink):
-                hops.setdefault(hop)
+                hops.setdefault(hop.name, hop)
                 other = hop.link.b if hop.direction == "forward" else hop.link.a
                 if other != sink and other not in nodes:
                     nodes.append(other)
-        return tuple(hops)
+        return tuple(hops.values())
+
+    def shares(self, source: str, sink: str) -> list[tuple[Hop, Fraction]]:
+        """Return the hops from ``source`` to ``sink``, and the mean share of packets on each.
+
+        The hops are those of ``spread``. Each node that sprays gives its equal hops equal parts.
+
+        Raises:
+            LookupError: no path joins the two.
+        """
+        if not self.spray:
+            return [(hop, Fraction(1)) for hop in self.path(source, sink)]
+        shares: list[tuple[Hop, Fraction]] = []
+        # Equal paths have equally many hops, so a node comes after all that send to it.
+        arriving = {source: Fraction(1)}
+        while arriving:
+            node = next(iter(arriving))
+            hops = self.equal_hops(node, sink)
+            part = arriving.pop(node) / len(hops)
+            for hop in hops:
+                shares.append((hop, part))
+                other = hop.link.b if hop.direction == "forward" else hop.link.a
+                if other != sink:
+                    arriving[other] = arriving.get(other, Fraction(0)) + part
+        return shares
 
     def equal_hops(self, node: str, sink: str) -> list[Hop]:
         """Return the hops from a node on paths of the least cost, in the order of the links.

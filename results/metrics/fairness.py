@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Sequence
 
 from orchestrator.recording.capacity import Capacity
@@ -96,9 +96,11 @@ def goodput_to_fair_share(data: RunData, flows: Sequence[int], span: Span) -> fl
     """Goodput / fair share of the flow's path. The value of an entry is the mean over its flows.
 
     The fair share is the minimum over the path's links of rate / number of bulk flows that are on
-    in the span and send data through the link. A rate that changes is its mean over the span. The
-    rate includes headers, the goodput does not: segments of 1448 bytes can reach 0.956. None of
-    other traffic than bulk, and where no link of the path has a rate.
+    in the span and send data through the link. Where packets are sprayed, the links of all its
+    paths count, and a flow counts at each with the share of its packets that crosses it on average.
+    A rate that changes is its mean over the span. The rate includes headers, the goodput does not:
+    segments of 1448 bytes can reach 0.956. None of other traffic than bulk, and where no link of
+    the path has a rate.
     """
     if not is_on(data, flows[0], span):
         return None
@@ -114,11 +116,15 @@ def fair_share_bps(data: RunData, flow: FlowRecord, span: Span) -> float | None:
 
 
 def _shares_bps(data: RunData, span: Span) -> dict[str, float]:
-    """Return the mean rate of each channel / the number of bulk flows that send through it."""
-    flows: Counter[str] = Counter()
+    """Return the mean rate of each channel / the number of bulk flows that send through it.
+
+    Of a flow whose packets are sprayed, their share counts.
+    """
+    flows: defaultdict[str, float] = defaultdict(float)
     for index, flow in enumerate(data.flows):
         if is_on(data, index, span):
-            flows.update(set(flow.path))
+            for name in set(flow.path):
+                flows[name] += data.share_of_packets(index, name)
     shares_bps = {}
     for queue in data.queues:
         name = channel(queue)

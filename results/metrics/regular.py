@@ -145,6 +145,10 @@ class RegularRun:
         """Return the Multipath TCP connection that a flow is a subflow of; None of other flows."""
         return self._data.multipath(flow)
 
+    def share_of_packets(self, flow: int, channel: str) -> float:
+        """Return the share of a flow's packets that a channel of its path carries."""
+        return self._data.share_of_packets(flow, channel)
+
     def counter_columns(self, host: int) -> Columns:
         """Return the SNMP counters of a host."""
         return self._data.counter_columns(host)

@@ -76,6 +76,12 @@ class RunData(Protocol):
     def multipath(self, flow: int) -> Connection | None:
         """Return the Multipath TCP connection that a flow is a subflow of; None of other flows."""
 
+    def share_of_packets(self, flow: int, channel: str) -> float:
+        """Return the share of a flow's packets that a channel of its path carries: 1, or less.
+
+        It is less where switches spray packets over equal paths.
+        """
+
     def counter_columns(self, host: int) -> Columns:
         """Return the SNMP counters of a host that changed; see COUNTER_DTYPE."""
 

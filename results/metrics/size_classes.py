@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from results.metrics.base import Function, RunData, Span, metric
+from results.metrics.base import Function, RunData, Span, channel, metric
 from results.metrics.rtt import percentile
 from results.metrics.transfers import FINISHED, transfers_of
 
@@ -56,11 +56,11 @@ def _slowdowns(
 ) -> npt.NDArray[np.float64]:
     record = data.flows[flow]
     rates = [
-        queue.rate_bps
+        queue.rate_bps / data.share_of_packets(flow, channel(queue))
         for queue in data.queues
-        if queue.role == "queue" and f"{queue.link}:{queue.direction}" in record.path
+        if queue.role == "queue" and queue.rate_bps is not None and channel(queue) in record.path
     ]
-    rate_bps = min((rate for rate in rates if rate is not None), default=math.inf)
+    rate_bps = min(rates, default=math.inf)
     alone_s = 1.5 * record.base_rtt_s + sizes * 8 * _WIRE_SHARE / rate_bps
     return times_s / alone_s if record.base_rtt_s > 0 else np.empty(0)
 
@@ -77,7 +77,7 @@ _OF_TIMES = "completion times"
 _OF_SLOWDOWNS = (
     "slowdowns: the completion time / that of an idle path. That is 1.5 base RTTs, for the "
     "handshake and the first byte, and the time of its bytes at the narrowest link's first rate, "
-    "in full segments"
+    "in full segments. Where packets are sprayed, each link carries its share of them"
 )
 
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.recording import multipath
+from orchestrator.recording import multipath, spraying
 from orchestrator.recording.counters import CounterNames
 from orchestrator.recording.extracted import ExtractedNumber, of_provenance, values_by_metric
 from orchestrator.recording.kept import KeptFile
@@ -333,6 +333,14 @@ class StoredRun:
     def multipath(self, flow: int) -> Connection | None:
         """Return the Multipath TCP connection that a flow is a subflow of; None of other flows."""
         return self._connections.get(self.flows[flow].name)
+
+    @cached_property
+    def _shares_of_packets(self) -> spraying.Shares:
+        return self._of_provenance(spraying.of_provenance)
+
+    def share_of_packets(self, flow: int, channel: str) -> float:
+        """Return the share of a flow's packets that a channel of its path carries."""
+        return spraying.share_of(self._shares_of_packets, self.flows[flow].name, channel)
 
     def _of_provenance(self, read: Callable[[Mapping[str, Any]], _T]) -> _T:
         try:

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from orchestrator.recording import extracted, multipath
+from orchestrator.recording import extracted, multipath, spraying
 from orchestrator.recording.counters import CounterNames
 from orchestrator.recording.model import FlowRecord, QueueRecord, Recording
 from orchestrator.recording.multipath import Connection
@@ -47,6 +47,7 @@ class RecordingData:
         self.counter_names = CounterNames.of(recording.provenance)
         self._extracted = extracted.of_provenance(recording.provenance)
         self._connections = multipath.of_provenance(recording.provenance)
+        self._shares = spraying.of_provenance(recording.provenance)
         hosts = len(self.counter_names.hosts)
         self._counters = sample_tables.counter_series(recording.counters, hosts)
         self._datagrams = sample_tables.datagram_series(recording.datagrams, flows)
@@ -81,6 +82,10 @@ class RecordingData:
     def multipath(self, flow: int) -> Connection | None:
         """Return the Multipath TCP connection that a flow is a subflow of; None of other flows."""
         return self._connections.get(self.flows[flow].name)
+
+    def share_of_packets(self, flow: int, channel: str) -> float:
+        """Return the share of a flow's packets that a channel of its path carries."""
+        return spraying.share_of(self._shares, self.flows[flow].name, channel)
 
     def counter_columns(self, host: int) -> Columns:
         """Return the SNMP counters of a host."""

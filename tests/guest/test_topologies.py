@@ -192,6 +192,8 @@ def test_spraying_uses_all_equal_links_evenly_and_reorders(run: Run, tmp_path: P
     # One flow is faster than a link, which it would not be with ECMP; and it takes all of them.
     assert document["flows"][0]["goodput_bps"] > 25e6
     assert max(shares) - min(shares) < 0.05, shares
+    for flow, share_bps in zip(document["flows"], (3 * 20e6, 20e6), strict=True):
+        assert flow["goodput_to_fair_share"] == pytest.approx(flow["goodput_bps"] / share_bps)
     assert used["left-far:forward"] > 0.9
     assert used["a-right:forward"] == pytest.approx(used["left-a:forward"], abs=0.02)
     assert document["flows"][0]["reorderings"] > 100

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any
 
 from orchestrator.errors import Fault, ScenarioError
@@ -13,6 +15,7 @@ from orchestrator.kinds.traffic import (
     LEAST_JUMBO_SEGMENTS,
     LEAST_WINDOW_BYTES,
     Demand,
+    Load,
     NamedHost,
     TcpSegment,
     TrafficPart,
@@ -45,6 +48,8 @@ _HEADERS_BYTES = ETHERNET_BYTES + IPV4_BYTES + TCP_BYTES
 """Ethernet as qdiscs count it, IPv4, and TCP without options."""
 
 Hops = tuple[Hop, ...]
+Shares = Sequence[tuple[Hop, Fraction]]
+"""The hops that data may take, and the mean share of the packets that takes each."""
 Rtts = dict[str, set[int]]
 """Propagation RTTs (ns) of the flows whose data or ACKs cross each channel."""
 
@@ -184,7 +189,9 @@ class _FlowEntry:
             "segment": segment,
             "mtu_bytes": mtu,
             "server": demand.server,
-            "traffic_parameters": self._parameters(demand, there, segment),
+            "traffic_parameters": self._parameters(
+                demand, self._network.shares(source, sink), segment
+            ),
             "propagation_rtt_s": _rtt_ns(hops) / NS_PER_S,
             "base_rtt_s": crossing_ns((*there, *back), ECHO_FRAME_BYTES) / NS_PER_S,
             "segment_rtt_s": self._segment_rtt_ns(demand, mtu, there, back) / NS_PER_S,
@@ -262,16 +269,16 @@ class _FlowEntry:
             "shown": () if module is None else module.shown,
         }
 
-    def _parameters(self, demand: Demand, path: Hops, segment: TcpSegment) -> dict[str, Any]:
+    def _parameters(self, demand: Demand, shares: Shares, segment: TcpSegment) -> dict[str, Any]:
         """Return the engine's parameters, with those that depend on the path and the segments."""
+        path = tuple(hop for hop, _share in shares)
         parameters: dict[str, Any] = dict(demand.parameters)
         if demand.path_rate:
             parameters["path_rate_bps"] = min(_rates_bps(path), default=None)
         if demand.rate is not None:
-            parameters["rate_bps"] = self._rate_bps("rate", demand.rate, path)
+            parameters["rate_bps"] = self._rate_bps("rate", demand.rate, _rates_bps(path))
         if demand.load is not None:
-            on = path if demand.load.link is None else self._hops_of(demand.load.link, path)
-            load_bps = self._rate_bps("load", demand.load.rate, on)
+            load_bps = self._load_bps(demand.load, shares)
             parameters["rate_bps"] = load_bps // self._number
             if parameters["rate_bps"] < RATE_MIN_BPS:
                 message = f"{load_bps} bit/s for {self._number} flows is below {RATE_MIN_BPS} bit/s"
@@ -327,9 +334,22 @@ class _FlowEntry:
         options_bytes = _TIMESTAMP_BYTES if self._options.get("timestamps", True) else 0
         return TcpSegment(mss_bytes - options_bytes, _HEADERS_BYTES + options_bytes)
 
-    def _rate_bps(self, key: str, rate: LinkRate, path: Hops) -> int:
+    def _load_bps(self, load: Load, shares: Shares) -> int:
+        """Return bits per second that load the narrowest link, or the named one, as asked.
+
+        A link that gets a part of the sprayed packets is loaded by that part of the rate.
+        """
+        path = tuple(hop for hop, _share in shares)
+        on = {hop.name for hop in (path if load.link is None else self._hops_of(load.link, path))}
+        rates = [
+            int(hop.channel.rate_bps / share)
+            for hop, share in shares
+            if hop.name in on and hop.channel.rate_bps
+        ]
+        return self._rate_bps("load", load.rate, rates)
+
+    def _rate_bps(self, key: str, rate: LinkRate, rates: Sequence[int]) -> int:
         """Return bits per second of a rate that may be a share of the narrowest link's."""
-        rates = _rates_bps(path)
         if rate.percent is not None and not rates:
             message = f"{rate} is a share of a link's rate, and no link on the flow's path has one"
             raise self._fault(("traffic", key), message)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -360,6 +361,44 @@ def test_sprayed_packets_may_cross_all_equal_paths(tmp_path: Path) -> None:
     assert network_json.decode(network_json.encode(network)).spread("g_src1", "g_dst1") == (
         network.spread("g_src1", "g_dst1")
     )
+
+
+def test_links_get_their_shares_of_sprayed_packets(tmp_path: Path) -> None:
+    """Of a three ways part: x sends on over two more, of which one joins what y and z send."""
+    edges = [
+        {"source": a, "target": b}
+        for a, b in ("ax", "ay", "az", "xu", "xv", "yv", "zv", "ue", "ve", "ec")
+    ]
+    nodes = [{"id": name} for name in "axyzuvec"]
+    network = planned(tmp_path, SPRAY, nodes=nodes, edges=edges).network
+    shares = {hop.name: share for hop, share in network.shares("g_src0", "g_dst0")}
+    assert shares == {
+        "g_src0:forward": 1, "a-x:forward": Fraction(1, 3), "a-y:forward": Fraction(1, 3),
+        "a-z:forward": Fraction(1, 3), "x-u:forward": Fraction(1, 6), "x-v:forward": Fraction(1, 6),
+        "y-v:forward": Fraction(1, 3), "z-v:forward": Fraction(1, 3), "u-e:forward": Fraction(1, 6),
+        "v-e:forward": Fraction(5, 6), "e-c:forward": 1, "g_dst0:forward": 1,
+    }  # fmt: skip
+    assert {hop.name for hop in network.spread("g_src0", "g_dst0")} == set(shares)
+    alone = planned(tmp_path, ECMP, nodes=nodes, edges=edges).network
+    path = alone.path("g_src0", "g_dst0")
+    assert alone.shares("g_src0", "g_dst0") == [(hop, Fraction(1)) for hop in path]
+    # a link may lose packets of a list, which has no hash
+    losses = "{kind: list, packets: [3]}"
+    text = SPRAY.replace("spray", f"spray\n  links: [{{name: a-y, loss: {losses}}}]", 1)
+    assert len(planned(tmp_path, text, nodes=nodes, edges=edges).flows[0].sprayed) == 6
+
+
+def test_a_load_is_that_of_a_link_with_its_share_of_the_packets(tmp_path: Path) -> None:
+    """Three links of 10 Mbit/s get a third each: 60% of each are 18 Mbit/s, and 9 of each flow."""
+    for given, each_bps in (
+        ("60%", 9_000_000),
+        ("{share: 50%, link: a-z}", 7_500_000),
+        ("5mbit", 2_500_000),
+    ):
+        traffic = f"traffic: {{kind: transfers, size: 10kB, load: {given}}}"
+        text = SPRAY.replace("flows: [{", f"flows: [{{{traffic}, ")
+        flow = planned(tmp_path, text, nodes=INNER, edges=DIAMOND).flows[0]
+        assert flow.traffic_parameters["rate_bps"] == each_bps
 
 
 def test_spraying_needs_equal_rates_and_takes_no_reroute(tmp_path: Path) -> None:

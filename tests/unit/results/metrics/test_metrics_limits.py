@@ -126,6 +126,24 @@ def test_the_fair_share_is_that_of_the_narrowest_share_of_the_path() -> None:
     assert [each["goodput_to_fair_share"] for each in found.flows] == [0.25, 0.2]
 
 
+def test_the_fair_share_of_sprayed_packets_is_that_of_all_their_links() -> None:
+    """Over two links of 10 Mbit/s, a flow with half of its packets on each beside one on the first.
+
+    The first link has 1.5 flows, so both may have 20 / 3 Mbit/s.
+    """
+    path = ("bottleneck:forward", "second:forward")
+    shares = {"spraying": {"a": dict.fromkeys(path, 0.5)}}
+    flows = [flow("a", path=path), flow("b")]
+    queues = (queue(), queue("second"))
+    rows = goodputs(2_500_000, 2_500_000)  # 2.5 Mbit/s in 8 s
+    found = whole(rows, *flows, queues=queues, provenance=shares)
+    assert [each["goodput_to_fair_share"] for each in found.flows] == [
+        pytest.approx(2.5 / (10 / 1.5)), pytest.approx(2.5 / (10 / 1.5)),
+    ]  # fmt: skip
+    alone = whole(goodputs(2_500_000), flows[0], queues=queues, provenance=shares)
+    assert alone.flows[0]["goodput_to_fair_share"] == 2.5 / 20
+
+
 def test_a_rate_that_changes_counts_as_its_mean_over_the_span() -> None:
     """2 Mbit/s until 6 s, and 6 Mbit/s from then on: 4 Mbit/s in the 8 s after the warm-up."""
     steps: tuple[tuple[float, int], ...] = ((0.0, 2_000_000), (6.0, 6_000_000))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -23,13 +24,15 @@ WEB = [
 ]
 
 
-def data(kind: str, rows: list[tuple[int, float, float | None, int]], number: int = 1) -> Data:
+def data(
+    kind: str, rows: list[tuple[int, float, float | None, int]], number: int = 1, **parts: Any
+) -> Data:
     flows = [
         replace(flow(f"f[{n}]", traffic=kind), base_rtt_s=0.1, path=("link:forward",))
         for n in range(number)
     ]
     link = replace(queue("link"), rate_bps=RATE_BPS)
-    return Data(flows=flows, transfers=transfers(rows), queues=[link])
+    return Data(flows=flows, transfers=transfers(rows), queues=[link], **parts)
 
 
 def test_completion_times_are_told_by_size() -> None:
@@ -46,6 +49,13 @@ def test_a_slowdown_is_by_the_idle_path() -> None:
     assert found["slowdown_mean"] == pytest.approx(0.1 / alone_s)
     assert found["slowdown_p99_short"] == found["slowdown_mean"]
     assert found["slowdown_mean_long"] is None
+
+
+def test_an_idle_link_of_sprayed_packets_carries_its_share_alone() -> None:
+    shares = {"spraying": {"f[0]": {"link:forward": 0.25}}}
+    found = metrics.compute(data("transfers", WEB[:1], provenance=shares))[WHOLE].run
+    alone_s = 0.15 + 50_000 * 8 * 1514 / 1448 / (4 * RATE_BPS)
+    assert found["slowdown_mean"] == pytest.approx(0.1 / alone_s)
 
 
 @pytest.mark.parametrize(
