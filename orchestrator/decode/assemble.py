@@ -26,6 +26,7 @@ from orchestrator.decode.flows.outcomes import flow_ends
 from orchestrator.decode.flows.program_reports import extracted_numbers, program_reports
 from orchestrator.decode.flows.receive_windows import receive_windows
 from orchestrator.decode.flows.socket_flows import flow_ports
+from orchestrator.decode.flows.sprayed_shares import shares_of_packets
 from orchestrator.decode.output import OutputFolder, believing_nothing, console_text, malformed
 from orchestrator.decode.queue_readings import readings as queue_readings
 from orchestrator.decode.ranges import (
@@ -50,8 +51,7 @@ from orchestrator.protocol.numbering import (
 from orchestrator.protocol.reports import facts as protocol
 from orchestrator.protocol.reports.facts import Fact
 from orchestrator.protocol.reports.records import QUEUE_COUNTERS, QUEUE_TIME
-from orchestrator.protocol.units import nanoseconds
-from orchestrator.recording import extracted, multipath, spraying
+from orchestrator.recording import extracted, multipath
 from orchestrator.recording.counters import PROVENANCE as COUNTERS
 from orchestrator.recording.model import (
     FlowRecord,
@@ -188,7 +188,7 @@ def _assembled(
             COUNTERS: names_of_counters.document(),
             **({extracted.PROVENANCE: extracted.document(numbers)} if numbers else {}),
             **({multipath.PROVENANCE: multipath.document(connections)} if connections else {}),
-            **_spraying(spec),
+            **shares_of_packets(spec),
             "impairments": netem_provenance(spec),
             "events": event_provenance(spec, one_fact(facts, protocol.Timeline)),
         },
@@ -407,19 +407,6 @@ def _base_rtt_s(spec: RunSpec, flow: PlannedFlow, measured_ns: int | None) -> fl
     if measured_ns is None:
         raise BedError(f"no echo came back from {flow.sink} to {flow.source}: no base RTT is known")
     return measured_ns / 1e9
-
-
-def _spraying(spec: RunSpec) -> dict[str, Any]:
-    """Return the share of each flow's packets that crosses each channel, where they are sprayed."""
-    if not spec.network.spray:
-        return {}
-    shares = {flow.name: spec.network.shares(flow.source, flow.sink) for flow in spec.flows}
-    return {
-        spraying.PROVENANCE: {
-            flow: {hop.name: float(share) for hop, share in of_flow}
-            for flow, of_flow in shares.items()
-        }
-    }
 
 
 def _provenance(facts: list[Fact], modules: Sequence[ProvidedModule]) -> dict[str, Any]:
