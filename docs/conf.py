@@ -41,7 +41,7 @@ html_additional_pages = {"index": "index.html"}  # leads to README.html
 
 PAGES = {
     "Use": (
-        "docs/installing", "docs/scenarios", "docs/programs", "docs/experiments", "docs/traces",
+        "docs/installing", "docs/scenarios", "docs/hosts", "docs/programs", "docs/experiments", "docs/traces",
         "docs/trust", "docs/dashboard", "docs/modules", "docs/evaluation", "docs/kernels",
         "docs/machines", "docs/performance",
     ),
