@@ -16,6 +16,9 @@
  * Accurate ECN (RFC 9768) counts the marks. A peer that does not offer it gets
  * Reno without ECN (prague_classic).
  *
+ * With classic_fallback a flow whose round-trip times say that its AQM has
+ * classic ECN answers a mark as a loss (section 3.3, core/prague_fallback.h).
+ *
  * TCP_CONG_ECT_1_NEGOTIATION of Linux 7.3 sets ECT(1) in the handshake only,
  * and cc_ect1.h in every segment.
  */
@@ -25,6 +28,7 @@
 #include "cc_control.h"
 #include "cc_ect1.h"
 #include "core/prague.h"
+#include "core/prague_fallback.h"
 
 CC_SINCE(7, 0, "Accurate ECN");
 
@@ -41,6 +45,8 @@ CC_PARAM(rtt_transition, 500, 0, 60000,
 	 "round trips in congestion avoidance before RTT independence");
 CC_PARAM(loss_percent, 50, 10, 90, "window after a loss, of that before");
 CC_PARAM(pacing, 1, 0, 1, "1 sends at a window a round trip, 0 as Linux paces");
+CC_PARAM(classic_fallback, 0, 0, 1,
+	 "1 answers marks as losses where the AQM seems to have classic ECN");
 CC_PARAM(handshake_rtt, 1, 0, 1, CC_HANDSHAKE_RTT_TEXT);
 
 CC_SHOWS(prague, "the pacing rate [bytes/s]", "RTTmin [us]", "alpha [2^-30]",
@@ -52,8 +58,8 @@ CC_SHOWS(prague, "the pacing rate [bytes/s]", "RTTmin [us]", "alpha [2^-30]",
 struct prague_state {
 	struct cc_flow flow;
 	u64	alpha;		/* q32 */
-	u64	period_us;	/* when alpha's period began */
 	u64	reduced_us;	/* when a mark reduced the window; 0: never */
+	u32	period_us;	/* when alpha's period began, modulo 2^32 */
 	u32	period_seq;	/* snd_nxt when alpha's period began */
 	u32	delivered;	/* tp->delivered then */
 	u32	delivered_ce;	/* tp->delivered_ce then */
@@ -66,6 +72,7 @@ struct prague_state {
 	u16	rounds;		/* round trips in congestion avoidance */
 	bool	marked;		/* there has been a mark: alpha is averaged */
 	struct cc_control control;
+	struct prague_fallback fallback;
 };
 
 static struct tcp_congestion_ops tcp_prague;
@@ -90,6 +97,21 @@ static void prague_set_window(struct sock *sk, u64 window)
 static u32 prague_srtt_us(const struct sock *sk)
 {
 	return max(tcp_sk(sk)->srtt_us >> 3, 1U);
+}
+
+/* Return c: how far a flow has fallen back, q32 */
+static u64 prague_classic_share(const struct prague_state *p)
+{
+	if (!READ_ONCE(classic_fallback))
+		return 0;
+	return fallback_share(READ_ONCE(p->fallback.score));
+}
+
+/* Return the alpha of which a mark takes half, q32 */
+static u64 prague_used_alpha(const struct prague_state *p)
+{
+	return fallback_alpha(READ_ONCE(p->alpha), prague_classic_share(p),
+			      READ_ONCE(loss_percent));
 }
 
 /* Return whether RTT independence has begun, which a short flow does not need */
@@ -123,6 +145,7 @@ static void prague_init(struct sock *sk)
 		.alpha = CORE_ONE_Q32,
 		.seen_ce = tp->delivered_ce,
 		.round_seq = tp->snd_nxt,
+		.fallback.score = FALLBACK_LEAST,
 	};
 	cc_flow_init(&p->flow, sk, READ_ONCE(handshake_rtt));
 	cc_control_init(&p->control, sk);
@@ -136,6 +159,9 @@ static void prague_pkts_acked(struct sock *sk, const struct ack_sample *ack)
 	struct prague_state *p = inet_csk_ca(sk);
 
 	cc_flow_pkts_acked(sk, ack);
+	if (ack->rtt_us > 0)
+		fallback_sample(&p->fallback, ack->rtt_us,
+				tcp_snd_cwnd(tcp_sk(sk)));
 	cc_control_pkts_acked(&p->control, ack);
 	prague_trace(sk);
 }
@@ -235,7 +261,7 @@ static void prague_average(struct sock *sk, u32 acked)
 	}
 	if (before(tp->snd_una, p->period_seq) || !delivered ||
 	    (p->virtual_us > prague_srtt_us(sk) &&
-	     tp->tcp_mstamp - p->period_us < p->virtual_us))
+	     (u32)tp->tcp_mstamp - p->period_us < p->virtual_us))
 		return;
 	WRITE_ONCE(p->alpha,
 		   prague_alpha(p->alpha, tp->delivered_ce - p->delivered_ce,
@@ -250,12 +276,15 @@ static void prague_round(struct sock *sk)
 	const struct tcp_sock *tp = tcp_sk(sk);
 	u32 least = prague_independent(p) ? READ_ONCE(rtt_min_virtual_us) : 0;
 
+	least = fallback_least_rtt(least, prague_classic_share(p));
 	WRITE_ONCE(p->virtual_us, prague_virtual_rtt(prague_srtt_us(sk), least));
 	if (before(tp->snd_una, p->round_seq))
 		return;
 	p->round_seq = tp->snd_nxt;
 	if (!tcp_in_slow_start(tp) && p->rounds < U16_MAX)
 		p->rounds++;
+	if (!tcp_in_slow_start(tp) && p->marked)
+		fallback_round(&p->fallback, p->flow.rtt_min_us);
 }
 
 /* Reduce the window for a mark, at most once in a virtual round-trip time */
@@ -263,13 +292,14 @@ static void prague_mark(struct sock *sk)
 {
 	struct prague_state *p = inet_csk_ca(sk);
 	struct tcp_sock *tp = tcp_sk(sk);
+	u64 alpha = prague_used_alpha(p);
 
 	if (p->reduced_us &&
 	    tp->tcp_mstamp - p->reduced_us < p->virtual_us)
 		return;
 	p->reduced_us = tp->tcp_mstamp;
 	p->before = tcp_snd_cwnd(tp);
-	prague_set_window(sk, prague_reduce(prague_window(sk), p->alpha));
+	prague_set_window(sk, prague_reduce(prague_window(sk), alpha));
 	tp->snd_ssthresh = tcp_snd_cwnd(tp);
 }
 
@@ -343,7 +373,7 @@ static struct cc_shown prague_shown(const struct sock *sk)
 	return (struct cc_shown){
 		.bw = (u64)READ_ONCE(sk->sk_pacing_rate) << CORE_BW_SHIFT,
 		.rtt_min_us = READ_ONCE(p->flow.rtt_min_us),
-		.first = READ_ONCE(p->alpha) >> 2,
+		.first = prague_used_alpha(p) >> 2,
 		.second = READ_ONCE(p->virtual_us),
 	};
 }

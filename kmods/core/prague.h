@@ -11,8 +11,9 @@
  *   for each unmarked one:    W += ai_per_rtt / W                 (2.4.3)
  *   rtt_virt = max(srtt, 25 ms), ai_per_rtt = (srtt / rtt_virt)^2 (2.4.4)
  *
- * W has a fraction of 32 bits. Where many flows share a link, alpha / 2 of W is
- * less than a segment, and a whole number would lose it.
+ * The fallback (3.3) is in core/prague_fallback.h. W has a fraction of 32 bits.
+ * Where many flows share a link, alpha / 2 of W is less than a segment, and a
+ * whole number would lose it.
  */
 #ifndef CORE_PRAGUE_H
 #define CORE_PRAGUE_H

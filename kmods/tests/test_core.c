@@ -21,6 +21,7 @@
 #include "test_chosen.c"
 #include "test_sojourn.c"
 #include "test_prague.c"
+#include "test_prague_fallback.c"
 
 static const struct test {
 	const char *name;
@@ -39,6 +40,7 @@ static const struct test {
 	{ "chosen", test_chosen },
 	{ "sojourn", test_sojourn },
 	{ "prague", test_prague },
+	{ "prague_fallback", test_prague_fallback },
 	{ NULL, NULL },
 };
 

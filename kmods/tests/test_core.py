@@ -25,6 +25,7 @@ TESTS = (
     "chosen",
     "sojourn",
     "prague",
+    "prague_fallback",
 )
 
 

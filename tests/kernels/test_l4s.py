@@ -191,8 +191,7 @@ FAULTS = {
         "return 0;",
     ),
     # A quarter of the window at each mark: the link is not full.
-    "alpha is always 1": ("prague_reduce(prague_window(sk), p->alpha)",
-                          "prague_reduce(prague_window(sk), CORE_ONE_Q32)"),
+    "alpha is always 1": ("u64 alpha = prague_used_alpha(p);", "u64 alpha = CORE_ONE_Q32;"),
 }  # fmt: skip
 
 
@@ -252,6 +251,31 @@ def test_the_shares_of_prague_and_cubic_are_of_faithful_runs(tmp_path: Path) -> 
     made = run(*words, "--db", str(tmp_path / "runs.db"))
     assert [each["variant"]["without"] for each in made] == ["none", "step", "sawtooth"]
     assert [each["fidelity"]["verdict"] for each in made] == ["faithful"] * 3
+
+
+def test_prague_falls_back_on_a_classic_aqm_and_not_through_dualpi2(tmp_path: Path) -> None:
+    """Alpha as a mark uses it is 1 once a flow has fallen back, and else far below."""
+    words = (str(SCENARIOS / "l4s/fallback.yaml"), "--reduced", "--set", "duration=10s",
+             "--set", "warmup=3s", "--db", str(tmp_path / "runs.db"))  # fmt: skip
+    made = run(*words)
+    assert [each["fidelity"]["verdict"] for each in made] == ["faithful"] * 12
+    ratios, alphas, digests = {}, {}, {}
+    with Store.open_read_only(tmp_path / "runs.db") as store:
+        for each in made:
+            axes = each["variant"]
+            key = axes["queue"], axes["flows.prague.congestion.parameters.classic_fallback"]
+            prague, cubic = each["flows"]
+            ratios[key] = prague["goodput_bps"] / cubic["goodput_bps"]
+            shown = store.load(each["id"]).tcp(0, 0, ["time_ns", "congestion_2"])
+            late = shown["time_ns"] > 5_000_000_000
+            alphas[key] = shown["congestion_2"][late].mean() / 2**30
+            digests[key] = each["digest"]
+    for queue in ("codel", "pie"):
+        assert ratios[queue, 0] > 5
+        assert ratios[queue, 1] < 2
+        assert (alphas[queue, 0] < 0.2, alphas[queue, 1]) == (True, 1)
+    for queue in ("dualpi2", "alone"):
+        assert digests[queue, 0] == digests[queue, 1], "a score at its least changes nothing"
 
 
 def test_an_old_kernel_has_neither_dualpi2_nor_accurate_ecn(tmp_path: Path) -> None:
