@@ -259,20 +259,21 @@ def test_prague_falls_back_on_a_classic_aqm_and_not_through_dualpi2(tmp_path: Pa
              "--set", "warmup=3s", "--db", str(tmp_path / "runs.db"))  # fmt: skip
     made = run(*words)
     assert [each["fidelity"]["verdict"] for each in made] == ["faithful"] * 12
-    ratios, alphas, digests = {}, {}, {}
+    shares, alphas, digests = {}, {}, {}
     with Store.open_read_only(tmp_path / "runs.db") as store:
         for each in made:
             axes = each["variant"]
             key = axes["queue"], axes["flows.prague.congestion.parameters.classic_fallback"]
             prague, cubic = each["flows"]
-            ratios[key] = prague["goodput_bps"] / cubic["goodput_bps"]
+            both = prague["goodput_bps"] + cubic["goodput_bps"]
+            shares[key] = prague["goodput_bps"] / both
             shown = store.load(each["id"]).tcp(0, 0, ["time_ns", "congestion_2"])
             late = shown["time_ns"] > 5_000_000_000
             alphas[key] = shown["congestion_2"][late].mean() / 2**30
             digests[key] = each["digest"]
     for queue in ("codel", "pie"):
-        assert ratios[queue, 0] > 5
-        assert ratios[queue, 1] < 2
+        assert shares[queue, 0] > 5 / 6
+        assert shares[queue, 1] < 2 / 3
         assert (alphas[queue, 0] < 0.2, alphas[queue, 1]) == (True, 1)
     for queue in ("dualpi2", "alone"):
         assert digests[queue, 0] == digests[queue, 1], "a score at its least changes nothing"
