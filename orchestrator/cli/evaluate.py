@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -11,7 +12,7 @@ from orchestrator.application.executor import choose
 from orchestrator.application.making_runs import RunSettings
 from orchestrator.cli.options import completion, execution, shared
 from orchestrator.cli.render import terminal
-from orchestrator.cli.render.evaluations import card_text, matrix_text
+from orchestrator.cli.render.evaluations import card_text, library_text, matrix_text
 from orchestrator.cli.render.run_events import RunEvents, naming_the_command
 from orchestrator.errors import UsageError
 from orchestrator.evaluation import costs
@@ -33,6 +34,11 @@ from orchestrator.evaluation.prepared import AGAINST, EvaluationRequest, prepare
     metavar="NAMES",
     help="Instead of a card: what each of these does to each other one, by the criterion harm. "
     "Names or folders with commas between them.",
+)
+@click.option(
+    "--library",
+    is_flag=True,
+    help="Instead of a card: the grades of the reference cards that this program brings.",
 )
 @click.option(
     "--against",
@@ -66,8 +72,9 @@ from orchestrator.evaluation.prepared import AGAINST, EvaluationRequest, prepare
 @click.option(
     "--baseline",
     metavar="NAME|FOLDER|CARD",
-    help="Also say what changed from another control, another version of a module, or a card.json "
-    "that was written earlier, such as on another kernel.",
+    help="Also say what changed from another control, another version of a module, a card.json "
+    "that was written earlier, such as on another kernel, or a reference card, such as "
+    "library:cubic-6.12.",
 )
 @click.option(
     "--no-explain",
@@ -97,6 +104,7 @@ from orchestrator.evaluation.prepared import AGAINST, EvaluationRequest, prepare
 def command(
     candidate: str | None,
     matrix: str | None,
+    library: bool,
     against: str | None,
     length: str | None,
     only: str | None,
@@ -130,7 +138,15 @@ def command(
     orchestrator evaluate ./mycc --baseline ./mycc-before -o card
     orchestrator evaluate ./mycc --kernel 6.1 --baseline card/card.json -o card-6.1
     orchestrator evaluate --matrix cubic,reno,bbr --plan
+    orchestrator evaluate --library
     """
+    given = {
+        "NAME|FOLDER": candidate, "--against": against, "--only": only, "--require": required,
+        "--baseline": baseline, "--no-explain": no_explain, "--pdf": pdf,
+    }  # fmt: skip
+    if library:
+        _require_alone("--library", {**given, "--matrix": matrix, "--plan": only_plan})
+        return _show_library(as_json)
     if folder is None and not only_plan:
         raise UsageError("-o DIR: is missing; it names the folder that the card is written to")
 
@@ -140,13 +156,7 @@ def command(
         )
 
     if matrix is not None:
-        given = {
-            "NAME|FOLDER": candidate, "--against": against, "--only": only, "--require": required,
-            "--baseline": baseline, "--no-explain": no_explain, "--pdf": pdf,
-        }  # fmt: skip
-        for name, value in given.items():
-            if value:
-                raise UsageError(f"--matrix and {name}: give one of them")
+        _require_alone("--matrix", given)
         wanted = MatrixRequest(
             _names(matrix),
             folder or Path("matrix"),
@@ -189,6 +199,22 @@ def command(
     for file in written:
         terminal.line(str(file), err=True)
     return result.status
+
+
+def _require_alone(option: str, given: Mapping[str, object]) -> None:
+    """Raise UsageError if an option is given with others that do not go with it."""
+    for name, value in given.items():
+        if value:
+            raise UsageError(f"{option} and {name}: give one of them")
+
+
+def _show_library(as_json: bool) -> int:
+    """Print the grades of the reference cards."""
+    if as_json:
+        terminal.print_json(library_text.document())
+    else:
+        library_text.show()
+    return 0
 
 
 def _plan_matrix(prepared: PreparedMatrix, db: Path, jobs: int, as_json: bool) -> int:

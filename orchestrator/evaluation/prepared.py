@@ -13,6 +13,7 @@ from orchestrator.evaluation import code, controls, experiments, loading
 from orchestrator.evaluation.card.names import JSON as CARD
 from orchestrator.units import listed, shown
 from results.contract import evaluations as contract
+from results.documents import card_library
 from results.documents.card_document import read_card
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class EvaluationRequest:
             Of a group those count that are applicable.
         kernel: the guest's kernel, as a scenario names it; the machine's default where it is None.
         baseline: what the card is compared with: a congestion control, the folder of a module's
-            sources, or a card.json or its folder.
+            sources, a card.json or its folder, or a reference card, such as ``library:cubic-6.12``.
         pdf: whether the card is written as a PDF, too.
         explain: whether a run of each criterion that is not met is made again, and explained.
         folder: where the card is written; its scenarios have their places below it.
@@ -191,6 +192,9 @@ def _baseline(request: EvaluationRequest) -> PreparedEvaluation | contract.Card 
     """
     if request.baseline is None:
         return None
+    if request.baseline.startswith(card_library.PREFIX):
+        name = request.baseline.removeprefix(card_library.PREFIX)
+        return _same_length(card_library.read(name).card, request)
     path = Path(request.baseline)
     file = path / CARD if (path / CARD).is_file() else path
     if file.suffix != ".json":
@@ -205,9 +209,14 @@ def _baseline(request: EvaluationRequest) -> PreparedEvaluation | contract.Card 
         raise UsageError(
             f"--baseline: {error}\n  fix: name a card.json that `orchestrator evaluate` wrote"
         ) from None
+    return _same_length(card, request)
+
+
+def _same_length(card: contract.Card, request: EvaluationRequest) -> contract.Card:
+    """Return a baseline's card; UsageError if it has another length."""
     if card.length != request.length:
         raise UsageError(
-            f"--baseline {file}: is a {card.length} card, and this would be a {request.length} one"
-            f"\n  fix: add --{card.length}, or name a {request.length} card"
+            f"--baseline {request.baseline}: is a {card.length} card, and this would be a "
+            f"{request.length} one\n  fix: add --{card.length}, or name a {request.length} card"
         )
     return card

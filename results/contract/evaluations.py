@@ -156,6 +156,26 @@ class Card(Versioned):
     )
 
 
+class ReferenceCard(ResponseModel):
+    """A card of the library in short."""
+
+    name: str = Field(description="control and kernel, such as `cubic-6.12`")
+    candidate: str
+    length: Length
+    kernels: list[str] = Field(description="releases of the kernels of the runs")
+    runs: int
+    unfaithful: int
+    digest: str = Field(description="SHA-256 over the digests of all runs, in the card's order")
+    grades: dict[str, Grade] = Field(description="by criterion")
+    outdated: list[str] = Field(description="criteria that run or ask something else by now")
+
+
+class CardLibrary(Versioned):
+    """The reference cards, as `evaluate --library --json` prints them."""
+
+    cards: list[ReferenceCard]
+
+
 class MatrixCell(ResponseModel):
     """What an incumbent has beside a newcomer, in the metric's unit."""
 

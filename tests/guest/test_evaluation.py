@@ -10,6 +10,8 @@ import pytest
 
 from guest.build import GuestKernel
 from orchestrator.evaluation import loading
+from results.contract.evaluations import Card
+from results.documents import card_library
 from tests.support import planted
 from tests.support.run import orchestrator
 
@@ -152,3 +154,21 @@ def test_a_module_with_a_planted_fault_fails_what_it_should(
     worse = {cell["criterion"] for cell in musts if cell["after"] != "meets"}
     failed = {cell["criterion"] for cell in musts if cell["after"] == "does not meet"}
     assert worse >= PLANTED[fault] >= failed
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("control", "criteria"), [("cubic", "collapse,aqm"), ("bbr", "random-loss")]
+)
+def test_a_part_of_a_reference_card_is_made_again(
+    tmp_path: Path, control: str, criteria: str
+) -> None:
+    """Each mean is equal to the digits that the library keeps."""
+    kept = card_library.read(f"{control}-6.12").card
+    made = Card.model_validate(card(tmp_path / "card", control, "--only", criteria))
+    assert made.kernels == kept.kernels, "with another kernel the reference cards are made again"
+    again = json.loads(card_library.text(made, dict.fromkeys(criteria.split(","), "")))["card"]
+    assert again["criteria"]
+    for one in again["criteria"]:
+        (before,) = (each for each in kept.criteria if each.name == one["name"])
+        assert one == before.model_dump(mode="json", by_alias=True)

@@ -35,3 +35,24 @@ def card(candidate: str, verdict: str, mean: float, **changes: Any) -> dict[str,
         "length": "quick", "kernels": ["6.12.117"], "digest": "0" * 64, "runs": 6, "failed": 0,
         "unfaithful": 0, "criteria": [criterion], **changes,
     }  # fmt: skip
+
+
+def matrix(first: str, second: str) -> dict[str, Any]:
+    """Return a matrix of harm of two controls, with one metric in one variant."""
+    cells = [
+        {
+            "variant": {"topology.bottleneck.queue.limit": "1bdp"}, "newcomer": newcomer,
+            "incumbent": incumbent, "mean": 5e6, "low": 4e6, "high": 6e6, "n": 3,
+            "runs": ["run-a"], "change": None if newcomer == incumbent else -0.5,
+            "change_low": None if newcomer == incumbent else -0.6,
+            "change_high": None if newcomer == incumbent else -0.4,
+            "verdict": None if newcomer == incumbent else "does not meet",
+        }
+        for newcomer in (first, second) for incumbent in (first, second)
+    ]  # fmt: skip
+    return {
+        "schema": 1, "version": "1", "controls": [first, second], "length": "quick",
+        "kernels": ["6.12.117"], "digest": "0" * 64, "runs": 3, "failed": 0, "unfaithful": 0,
+        "metrics": [{"metric": "goodput_bps", "unit": "bit/s", "harm_is": "less", "cells": cells}],
+        "scenarios": [], "command": "orchestrator evaluate --matrix x",
+    }  # fmt: skip

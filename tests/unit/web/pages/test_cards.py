@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 
-from tests.support.cards import card
+from tests.support.cards import card, matrix
 from web import create_app
 
 HOSTILE = "<script>alert(1)</script>"
@@ -24,6 +24,9 @@ def client(tmp_path: Path) -> FlaskClient:
     for name, document in cards.items():
         (tmp_path / name).mkdir()
         (tmp_path / name / "card.json").write_text(json.dumps(document))
+    for name, of in {"harms": ("mine", "reno"), "bad-harms": (HOSTILE, "reno")}.items():
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "matrix.json").write_text(json.dumps(matrix(*of)))
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "mine")
     (tmp_path / "lent").mkdir()
@@ -49,7 +52,7 @@ def test_a_card_shows_its_grade_values_and_runs(client: FlaskClient) -> None:
     assert 'href="/runs/run-mine"' not in text  # the store does not have it
 
 
-@pytest.mark.parametrize("address", ["/cards", "/cards/hostile"])
+@pytest.mark.parametrize("address", ["/cards", "/cards/hostile", "/cards/matrix/bad-harms"])
 def test_what_a_stranger_wrote_is_text(client: FlaskClient, address: str) -> None:
     answer = client.get(address)
     assert answer.status_code == 200
@@ -66,3 +69,26 @@ def test_what_is_no_card_is_not_found(client: FlaskClient, name: str) -> None:
 def test_no_folder_and_no_card_says_where_they_are_looked_for(tmp_path: Path) -> None:
     app = create_app(tmp_path / "none.db", cards=tmp_path / "absent")
     assert str(tmp_path / "absent") in app.test_client().get("/cards").text
+
+
+def test_a_matrix_of_harm_shows_what_each_control_does_to_each_other(client: FlaskClient) -> None:
+    assert 'href="/cards/matrix/harms"' in client.get("/cards").text
+    text = client.get("/cards/matrix/harms").text
+    assert "<h1>Harm of mine, reno</h1>" in text
+    assert "incumbent reno" in text
+    assert text.count("(-50% [-60, -40]) does not meet") == 2
+    assert "goodput_bps in Mbit/s of the incumbent" in text
+    assert "digest <code>" + "0" * 64 in text
+
+
+@pytest.mark.parametrize("name", ["mine", "empty", "link", "..", "nobody"])
+def test_what_is_no_matrix_is_not_found(client: FlaskClient, name: str) -> None:
+    assert client.get(f"/cards/matrix/{name}").status_code == 404
+
+
+def test_the_reference_cards_of_the_program_are_shown_beside_them(client: FlaskClient) -> None:
+    assert 'href="/cards/library/cubic-6.12"' in client.get("/cards").text
+    text = client.get("/cards/library/cubic-6.12").text
+    assert "<h1>Report card of cubic</h1>" in text
+    assert "orchestrator evaluate cubic --only harm -o card" in text
+    assert client.get("/cards/library/nobody").status_code == 404
