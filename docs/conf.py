@@ -41,9 +41,9 @@ html_additional_pages = {"index": "index.html"}  # leads to README.html
 
 PAGES = {
     "Use": (
-        "docs/installing", "docs/scenarios", "docs/hosts", "docs/programs", "docs/experiments", "docs/traces",
-        "docs/trust", "docs/dashboard", "docs/modules", "docs/evaluation", "docs/kernels",
-        "docs/machines", "docs/performance",
+        "docs/installing", "docs/scenarios", "docs/hosts", "docs/programs", "docs/experiments",
+        "docs/traces", "docs/trust", "docs/dashboard", "docs/modules", "docs/evaluation",
+        "docs/cards", "docs/kernels", "docs/machines", "docs/performance",
     ),
     "Look up": ("docs/reference", "docs/metrics", "docs/glossary", "All pages <docs/README>"),
     "Papers": (
