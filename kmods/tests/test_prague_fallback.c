@@ -2,6 +2,10 @@
 /*
  * core/prague_fallback.h: its formulas in double precision, one by one, and then
  * whole flows through a queue that is short and steady, or long.
+ *
+ * Deviations of this oracle from the paper: it is the module's own score, whose
+ * terms are those of Briscoe and Ahmed, arXiv:1911.00710, from memory. Weights,
+ * range and start are the module's.
  */
 
 #include "check.h"
