@@ -19,8 +19,8 @@
  * at which it begins. It can leave packets to their sockets until they have been sent, as that NIC
  * does, so that TCP small queues limit what waits there.
  *
- * A link can end at a NIC that moderates its interrupts (link_ring.c): frames that arrive wait in its
- * ring for the next one. They count as on their way until then.
+ * A link can end at a NIC that moderates its interrupts (link_ring.c): frames that arrive wait in
+ * its ring for the next one. They count as on their way until then.
  *
  * A link can instead transmit by grants: each lets a number of bytes leave at once, as the
  * opportunities to send of a recorded trace of a cellular link do. A packet that is larger than the
