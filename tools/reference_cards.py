@@ -21,9 +21,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command and return its exit status."""
     sys.path.insert(0, str(ROOT))
     from orchestrator.errors import UsageError
-    from orchestrator.evaluation import loading
-    from orchestrator.evaluation.card import library_page
-    from orchestrator.evaluation.card.fingerprints import fingerprints
+    from orchestrator.evaluation.card import library, library_page
     from results.documents import card_library
     from results.documents.card_document import read_card
 
@@ -33,7 +31,7 @@ def main(arguments: Sequence[str]) -> int:
         for folder in [] if check else folders:
             card = read_card(folder / "card.json")
             file = card_library.FOLDER / f"{card_library.name_of(card)}.json"
-            file.write_text(card_library.text(card, fingerprints(loading.load_all())), "utf-8")
+            file.write_text(library.text_of(card), "utf-8")
             sys.stdout.write(f"{file}\n")
     except UsageError as error:
         sys.stderr.write(f"{error}\n")

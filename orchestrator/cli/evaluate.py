@@ -145,7 +145,8 @@ def command(
         "--baseline": baseline, "--no-explain": no_explain, "--pdf": pdf,
     }  # fmt: skip
     if library:
-        _require_alone("--library", {**given, "--matrix": matrix, "--plan": only_plan})
+        others = {"--matrix": matrix, "--plan": only_plan, "--kernel": kernel, "-o": folder}
+        _require_alone("--library", {**given, **others, "--quick or --full": length})
         return _show_library(as_json)
     if folder is None and not only_plan:
         raise UsageError("-o DIR: is missing; it names the folder that the card is written to")

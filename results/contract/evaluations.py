@@ -94,6 +94,10 @@ class CardCriterion(ResponseModel):
     )
     scenarios: list[str] = Field(description="files below the card's folder")
     command: str = Field(description="makes this part of the card again")
+    fingerprint: str | None = Field(
+        default=None,
+        description="hash of what the criterion runs and asks; null: an earlier version made it",
+    )
 
 
 class ChangedGrade(ResponseModel):

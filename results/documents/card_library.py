@@ -7,7 +7,10 @@ and commands. Its digest is still that of all runs, so that anyone who makes the
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +30,14 @@ PREFIX = "library:"
 
 DIGITS = 7
 """Significant digits of values, which are means over seeds with wide intervals."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]*")
+_RELEASE = re.compile(r"([0-9]+\.[0-9]+)(\.[0-9]+)?")
+"""Of a kernel that `--kernel` finds by its series. Patched ones and trees have more behind it."""
+
+_ROUNDING = {"mean": ROUND_HALF_EVEN, "low": ROUND_FLOOR, "high": ROUND_CEILING}
+"""Intervals are rounded outwards. Some are a single value, from which its rounded form would be
+apart: a control would then differ from its own card."""
 
 
 class LibraryCard(ResponseModel):
@@ -65,18 +76,31 @@ def name_of(card: Card) -> str:
     """Return the name of a card in the library, of its control and the series of its kernel.
 
     Raises:
-        UsageError: its runs have no kernel, or several.
+        UsageError: it is of a user's module, or its runs have several kernels, none, or one that
+            only some have.
     """
-    if len(card.kernels) != 1:
-        raise UsageError(f"a reference card has one kernel, and this has {listed(card.kernels)}")
-    series = ".".join(card.kernels[0].split(".")[:2])
-    return f"{card.candidate}-{series}"
+    if card.module_sha256 is not None or not _NAME.fullmatch(card.candidate):
+        raise UsageError(
+            f"{shown(card.candidate)}: a reference card is of a control that anyone can name, "
+            "and not of a module's folder"
+        )
+    return f"{card.candidate}-{_series(card)}"
+
+
+def _series(card: Card) -> str:
+    """Return the series of a card's kernel, such as 6.12, by which `--kernel` finds it."""
+    if len(card.kernels) != 1 or not (found := _RELEASE.fullmatch(card.kernels[0])):
+        raise UsageError(
+            "a reference card has one kernel, of a release such as 6.12.117, and this has "
+            f"{listed(card.kernels) or 'none'}"
+        )
+    return found[1]
 
 
 def text(card: Card, criteria: Mapping[str, str]) -> str:
     """Return the file of a reference card, with a line for each criterion."""
     document = card.model_dump(mode="json", by_alias=True)
-    parts = [_line(_brief(card.candidate, one)) for one in document.pop("criteria")]
+    parts = [_line(_brief(card, one)) for one in document.pop("criteria")]
     hashes = {one.name: criteria[one.name] for one in card.criteria}
     document["changes"] = None
     head = _line(document)[:-1]
@@ -88,7 +112,7 @@ def _line(value: object) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
-def _brief(control: str, criterion: dict[str, Any]) -> dict[str, Any]:
+def _brief(card: Card, criterion: dict[str, Any]) -> dict[str, Any]:
     """Return a criterion without ids of runs, with one command, and with rounded values.
 
     Of other controls those remain that bounds are factors of. They have cards of their own.
@@ -99,10 +123,20 @@ def _brief(control: str, criterion: dict[str, Any]) -> dict[str, Any]:
             cell["others"] = [one for one in cell["others"] if one["control"] == cell["baseline"]]
             for one in (cell["candidate"], *cell["others"]):
                 one["runs"] = []
-                one |= {key: _rounded(one[key]) for key in ("mean", "low", "high")}
-    command = f"orchestrator evaluate {control} --only {criterion['name']} -o card"
-    return {**criterion, "explained": None, "scenarios": [], "command": command}
+                one |= {key: _rounded(one[key], how) for key, how in _ROUNDING.items()}
+    command = _command(card, criterion["name"])
+    left_out: dict[str, Any] = {"explained": None, "scenarios": [], "fingerprint": None}
+    return {**criterion, **left_out, "command": command}
 
 
-def _rounded(value: float | None) -> float | None:
-    return None if value is None else float(f"{value:.{DIGITS}g}")
+def _command(card: Card, criterion: str) -> str:
+    """Return the command line that makes a criterion's part of a card again, anywhere."""
+    words = ["orchestrator", "evaluate", card.candidate, "--against", ",".join(card.against)]
+    words += [f"--{card.length}", "--only", criterion, "--kernel", _series(card), "-o", "card"]
+    return shlex.join(words)
+
+
+def _rounded(value: float | None, rounding: str) -> float | None:
+    if value is None:
+        return None
+    return float(Context(prec=DIGITS, rounding=rounding).create_decimal(Decimal(repr(value))))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from kmods import catalogue
 from orchestrator.evaluation import wording
+from orchestrator.evaluation.card.fingerprints import fingerprint
 from results.contract import evaluations as contract
 from results.contract.base import SCHEMA
 from results.contract.experiments import LeftOut
@@ -83,6 +84,7 @@ def _criterion(
             str(one.path.relative_to(prepared.request.folder)) for one in judged.experiments
         ],
         command=command(prepared, judged.name, db),
+        fingerprint=fingerprint(criterion),
     )
 
 

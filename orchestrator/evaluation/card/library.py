@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from orchestrator.errors import UsageError
 from orchestrator.evaluation import loading
 from orchestrator.evaluation.card.fingerprints import fingerprints
 from orchestrator.evaluation.verdicts import DOES_NOT, LIMITED, MEETS, NOT_APPLICABLE, NOT_DECIDED
+from orchestrator.units import listed
 from results.contract.evaluations import Card, Grade
 from results.documents import card_library
 
@@ -28,6 +30,26 @@ def grades(cards: Mapping[str, Card]) -> dict[str, dict[str, Grade]]:
             found.setdefault(one.name, {})[name] = one.grade
     ranks = {name: rank for rank, name in enumerate(loading.ORDER)}
     return dict(sorted(found.items(), key=lambda item: ranks.get(item[0], len(ranks))))
+
+
+def text_of(card: Card) -> str:
+    """Return the file of a card that becomes a reference card.
+
+    Raises:
+        UsageError: a criterion runs or asks something else by now, or the card does not tell.
+    """
+    now = fingerprints(loading.load_all())
+    old = [
+        one.name
+        for one in card.criteria
+        if one.fingerprint is None or one.fingerprint != now.get(one.name)
+    ]
+    if old:
+        raise UsageError(
+            f"the card of {card.candidate} does not have the present forms of {listed(old)}\n"
+            "  fix: make it again; runs that are stored already are not run again"
+        )
+    return card_library.text(card, now)
 
 
 def outdated() -> dict[str, list[str]]:

@@ -8,7 +8,7 @@ from results.documents import card_library
 _HEAD = """\
 # Reference cards
 
-Report cards of known congestion controls by `orchestrator evaluate NAME --quick`
+Report cards of known congestion controls by `orchestrator evaluate NAME --quick --kernel KERNEL`
 ([evaluation](evaluation.md)). `orchestrator evaluate --library` prints the grades. `--baseline
 library:cubic-6.12` compares a card with one of them, and the dashboard shows them all.
 `tools/reference_cards.py` writes this page.

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.errors import UsageError
 from orchestrator.evaluation import loading
 from orchestrator.evaluation.card import library
+from orchestrator.evaluation.card.changes import changes
 from orchestrator.evaluation.card.fingerprints import fingerprint, fingerprints
 from orchestrator.evaluation.model import Criterion
 from orchestrator.evaluation.prepared import EvaluationRequest, prepare
@@ -43,6 +45,7 @@ def test_the_library_has_the_references_of_each_card_and_controls_of_each_kind()
     } <= set(card_library.names())  # fmt: skip
 
 
+@pytest.mark.slow
 def test_the_page_is_what_the_cards_make() -> None:
     done = subprocess.run(
         [sys.executable, "tools/reference_cards.py", "--check"], cwd=ROOT, check=False
@@ -62,6 +65,7 @@ def test_words_of_a_criterion_do_not_count_and_bounds_do() -> None:
     assert fingerprint(with_first(bound=0.99)) != fingerprint(harm)
 
 
+@pytest.mark.slow
 def test_what_changed_since_a_card_was_made_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     assert library.outdated() == {}
     monkeypatch.setattr(library, "fingerprints", lambda _criteria: {"harm": "another"})
@@ -80,6 +84,62 @@ def test_a_card_loses_the_names_of_its_runs_and_nothing_that_is_compared() -> No
     assert faults(Card, kept["card"]) == []
 
 
+@pytest.mark.parametrize("mean", [1.0000070933333334, 0.0004842419595657964, -7463957.333, 0.0])
+def test_a_control_does_not_differ_from_its_own_reference_card(mean: float) -> None:
+    """Also where the interval is a single value, which the library rounds."""
+    document = card("mine", "meets", mean)
+    (cell,) = document["criteria"][0]["rows"][0]["cells"]
+    cell["candidate"] |= {"low": mean, "high": mean}
+    made = Card.model_validate(document)
+    kept = Card.model_validate(json.loads(card_library.text(made, {"harm": "x"}))["card"])
+    assert changes(kept, made).cells == []
+    assert changes(made, kept).cells == []
+
+
+@pytest.mark.parametrize("name", card_library.names())
+def test_the_command_of_a_reference_card_names_its_kernel_and_references(name: str) -> None:
+    kept = card_library.read(name).card
+    control, series = name.rsplit("-", 1)
+    assert {one.command for one in kept.criteria} == {
+        f"orchestrator evaluate {control} --against cubic,reno,bbr --quick --only {one.name} "
+        f"--kernel {series} -o card"
+        for one in kept.criteria
+    }
+    assert kept.kernels[0].startswith(f"{series}.")
+
+
+@pytest.mark.slow
+def test_a_card_of_earlier_criteria_becomes_no_reference_card() -> None:
+    document = card("vegas", "meets", 10.0)
+    (criterion,) = document["criteria"]
+    for made_by in (None, "0123456789abcdef"):
+        criterion["fingerprint"] = made_by
+        with pytest.raises(UsageError, match="does not have the present forms of harm\n  fix: "):
+            library.text_of(Card.model_validate(document))
+    now = criterion["fingerprint"] = fingerprint(loading.load_all()["harm"])
+    text = library.text_of(Card.model_validate(document))
+    assert json.loads(text)["criteria"] == {"harm": now}
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"module_sha256": "0" * 64}, "not of a module's folder"),
+        ({"candidate": "../../vegas"}, "a control that anyone can name"),
+        ({"kernels": []}, "and this has none"),
+        ({"kernels": ["6.12.117-2754b7b6"]}, "of a release such as 6.12.117"),
+        ({"kernels": ["6.12.117", "7.3.4"]}, "this has 6.12.117, 7.3.4"),
+        ({"kernels": ["../7"]}, "has one kernel"),
+    ],
+)
+def test_a_card_that_others_cannot_make_has_no_name(
+    changed: dict[str, object], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        card_library.name_of(Card.model_validate(card("vegas", "meets", 10.0) | changed))
+
+
+@pytest.mark.slow
 def test_a_reference_card_is_a_baseline() -> None:
     wanted = EvaluationRequest("reno", Path("card"), baseline="library:cubic-6.12")
     baseline = prepare(wanted).baseline
@@ -87,6 +147,7 @@ def test_a_reference_card_is_a_baseline() -> None:
     assert baseline.candidate == "cubic"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -94,10 +155,14 @@ def test_a_reference_card_is_a_baseline() -> None:
         (["cubic", "--full", "--baseline", "library:cubic-6.12"], "is a quick card"),
         (["cubic", "--library"], "--library and NAME|FOLDER"),
         (["--library", "--matrix", "cubic,reno"], "--library and --matrix"),
+        (["--library", "--kernel", "6.1"], "--library and --kernel"),
+        (["--library", "--full"], "--library and --quick or --full"),
+        (["--library", "-o", "card"], "--library and -o"),
     ],
 )
 def test_a_wrong_call_names_what_is_wrong(words: list[str], message: str) -> None:
-    done = orchestrator("evaluate", *words, "-o", "card")
+    folder = [] if "--library" in words else ["-o", "card"]
+    done = orchestrator("evaluate", *words, *folder)
     assert done.exit_code == 2
     assert message in done.stderr
 

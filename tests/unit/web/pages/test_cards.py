@@ -90,5 +90,5 @@ def test_the_reference_cards_of_the_program_are_shown_beside_them(client: FlaskC
     assert 'href="/cards/library/cubic-6.12"' in client.get("/cards").text
     text = client.get("/cards/library/cubic-6.12").text
     assert "<h1>Report card of cubic</h1>" in text
-    assert "orchestrator evaluate cubic --only harm -o card" in text
+    assert "evaluate cubic --against cubic,reno,bbr --quick --only harm --kernel 6.12" in text
     assert client.get("/cards/library/nobody").status_code == 404
