@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,6 +13,7 @@ from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-unt
 from playwright.sync_api import Browser, Page, expect
 
 from results.store.store import Store
+from tests.support.cards import matrix
 from tests.support.dashboard import PAGES
 from tests.web import sweep, synthetic
 from tests.web.serving import serving
@@ -191,6 +193,9 @@ def test_axe_finds_nothing_on_any_page(
     browser: Browser, stored: Stored, scheme: str, width: int
 ) -> None:
     address, path, ids = stored
+    harms = path.parent / "harms" / "matrix.json"
+    harms.parent.mkdir(exist_ok=True)
+    harms.write_text(json.dumps(matrix("bbr", "cubic")))
     with Store.open_read_only(path) as store:
         rows = [row for row in store.list_runs() if row.experiment == "bbr-vs-cubic"]
     context = browser.new_context(
@@ -200,6 +205,7 @@ def test_axe_finds_nothing_on_any_page(
     page = context.new_page()
     for url in (
         *PAGES, "/papers/libra", "/experiments/bbr-vs-cubic?each=yes&facet=rate",
+        "/cards/library/prague-7.3", "/cards/matrix/harms",
         f"/compare?run={rows[0].id}&run={rows[-1].id}", f"/runs/{ids['off']}",
         f"/runs/{ids['failed']}", "/nothing",
     ):  # fmt: skip

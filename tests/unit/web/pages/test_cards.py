@@ -78,7 +78,37 @@ def test_a_matrix_of_harm_shows_what_each_control_does_to_each_other(client: Fla
     assert "incumbent reno" in text
     assert text.count("(-50% [-60, -40]) does not meet") == 2
     assert "goodput_bps in Mbit/s of the incumbent" in text
-    assert "digest <code>" + "0" * 64 in text
+    assert "digest " + "0" * 64 in text
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"controls": [str(number) for number in range(100_000)]},
+        {"controls": ["mine", "reno", "cubic"]},
+        {"controls": ["mine"]},
+        {"controls": []},
+    ],
+)
+def test_a_matrix_whose_page_would_be_larger_than_its_file_is_none(
+    client: FlaskClient, tmp_path: Path, changed: dict[str, object]
+) -> None:
+    (tmp_path / "harms" / "matrix.json").write_text(json.dumps(matrix("mine", "reno") | changed))
+    text = client.get("/cards").text
+    assert ": each control must be beside each once, in each variant" in text
+    assert 'href="/cards/matrix/harms"' not in text
+    assert client.get("/cards/matrix/harms").status_code == 404
+
+
+@pytest.mark.parametrize("number", ["1e308", "-1e308", "NaN", "Infinity"])
+def test_a_matrix_with_numbers_of_no_run_is_shown_or_refused(
+    client: FlaskClient, tmp_path: Path, number: str
+) -> None:
+    document = json.dumps(matrix("mine", "reno")).replace("-0.5", number).replace("5000000", number)
+    assert number in document
+    (tmp_path / "harms" / "matrix.json").write_text(document)
+    assert client.get("/cards").status_code == 200
+    assert client.get("/cards/matrix/harms").status_code in (200, 404)
 
 
 @pytest.mark.parametrize("name", ["mine", "empty", "link", "..", "nobody"])
