@@ -28,10 +28,12 @@ def test_programs_run_at_both_ends_and_leave_nothing(results: dict[str, Any]) ->
     for flow in run["flows"]:
         assert (flow["outcome"], flow["exit_status"], flow["connections"]) == ("ended", 0, 1)
         # 600 kB of both at 5 Mbit/s.
-        assert 0.4 < flow["completion_time_s"] < 8
-        assert flow["program_page_s"] == pytest.approx(flow["completion_time_s"], abs=1)
+        assert 0.4 < flow["completion_time_s"] < 30
+        assert 0 < flow["program_page_s"] <= flow["completion_time_s"]
         assert flow["congestion_control"] == "cubic"
         assert (flow["udp_sent_packets"], flow["udp_received_packets"]) == (0, 0)
+        assert flow["udp_reverse_sent_packets"] == flow["udp_reverse_received_packets"] == 20
+        assert flow["udp_reverse_sent_bytes"] == 2000
     kept = [(one["flow"], one["role"], one["name"], one["size_bytes"]) for one in run["kept_files"]]
     assert kept == [(flow, "client", "page", 300_000) for flow in ("page[0]", "page[1]")]
     ended = [(one["flow"], one["role"], one["ended_by"]) for one in run["programs"]]
@@ -60,8 +62,8 @@ def test_a_port_of_a_server_that_is_in_use_is_told_with_its_host(results: dict[s
 def test_programs_end_with_the_agent_that_started_them(results: dict[str, Any]) -> None:
     found = results["lost_programs"]
     assert found["left"] == [], json.dumps(found["left"])
-    # The server's shell has become Python, beside its child; and curl at the other host.
-    assert found["users"] == [20_000, 20_000, 20_001]
+    # The server's shell has become Python, beside its child; and a shell and curl at the other.
+    assert found["users"] == [20_000, 20_000, 20_001, 20_001]
     (run,) = found["runs"]
     assert (found["status"], run["status"]) == (1, "failed")
     assert run["error"].startswith("lost host sender1 (root@10.231."), run["error"]
