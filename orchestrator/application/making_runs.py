@@ -159,9 +159,12 @@ def _require_confined_programs(plan: Plan, backend: Backend) -> None:
     flow = next((flow for run in plan.runs for flow in run.flows if flow.engine == PROGRAM), None)
     if flow is not None:
         where = "without a sandbox" if backend.traits.confines_programs else f"with {backend.name}"
+        reach = "the files of the machine that every user can read"
+        if backend.traits.on_other_hosts:
+            reach = "the files of its hosts that every user can read, and reach their networks"
         raise UsageError(
             f"flow {shown(flow.name)} runs programs that its scenario names, and {where} they see "
-            "the files of the machine that every user can read\n"
+            f"{reach}\n"
             "  fix: give --allow-programs if you trust the scenario, or use --backend "
             f"{backends.DEFAULT}"
         )

@@ -6,18 +6,21 @@ from pathlib import Path
 
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol.programs import PROGRAM
-from orchestrator.protocol.specification import TestbedSpec
+from orchestrator.protocol.specification import AgentSpec, TestbedSpec
 
 _FOLDER = "programs"
 
 
-def provide(run: RunSpec, document: TestbedSpec, input_folder: Path) -> None:
+def provide(run: RunSpec, document: TestbedSpec | AgentSpec, input_folder: Path) -> None:
     """Write the files of each program to the bed's input folder, and name the folders in its spec.
 
-    All are executable, because a scenario keeps contents and no modes.
+    A lab host has some of the flows only. All files are executable, because a scenario keeps
+    contents and no modes.
     """
     folders: dict[str, str] = {}
-    for flow, spec in zip(run.flows, document["flows"], strict=True):
+    flows = {flow.name: flow for flow in run.flows}
+    for spec in document["flows"]:
+        flow = flows[spec["name"]]
         place = flow.traffic_parameters.get("files") if flow.engine == PROGRAM else None
         if place is None:
             continue

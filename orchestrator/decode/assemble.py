@@ -72,7 +72,7 @@ class Machine:
 
     ``provenance`` is JSON-ready and becomes part of the run's. A guest's has ``guest_kernel`` and
     ``confined``. What the bed itself reports of a real machine is the fact ``host``. ``addresses``
-    are those of hosts in frames where they are not the network's.
+    are those of hosts where they are not the network's.
     """
 
     provenance: Mapping[str, Any] = field(default_factory=dict)
@@ -88,9 +88,11 @@ class ProvidedModule:
     provenance: dict[str, Any]
 
 
-def decoder(spec: RunSpec, output: OutputFolder) -> decode.TcpDecoder:
-    """Return the decoder of the run's TCP samples, for ``assemble``."""
-    return decode.TcpDecoder(output, flow_ports(spec), edges_ns(spec))
+def decoder(
+    spec: RunSpec, output: OutputFolder, addresses: Mapping[str, str] | None = None
+) -> decode.TcpDecoder:
+    """Return the decoder of the run's TCP samples, for ``assemble``; ``addresses`` as Machine's."""
+    return decode.TcpDecoder(output, flow_ports(spec, addresses), edges_ns(spec))
 
 
 def assemble(

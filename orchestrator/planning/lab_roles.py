@@ -97,9 +97,8 @@ def lab_faults(
             yield ("lab", key, len(nodes)), text
             continue
         for number, host in enumerate(_played(key, named, nodes)):
-            yield from (
-                (("lab", key, number), message) for message in _differing(host, hosts, entries)
-            )
+            messages = (*_differing(host, hosts, entries), *_programs_beside(host, entries))
+            yield from ((("lab", key, number), message) for message in messages)
 
 
 def _router_faults(
@@ -206,7 +205,7 @@ def _traffic_faults(
                 ("flows", number, "traffic", "kind"),
                 f"`lab` does not support {entry.traffic.kind} traffic: " + _why_not(flow),
             )
-        elif flow.connections == "many":
+        elif flow.connections == "many" and flow.engine != PROGRAM:
             how = "arrive at random: use a `gap`"
             if entry.traffic.names_hosts:
                 how = "a file lists: use `transfers` with a `gap`"
@@ -225,8 +224,6 @@ def _traffic_faults(
 
 def _why_not(flow: PlannedFlow) -> str:
     """Return why lab hosts do not make the traffic of an engine that is not fit for them."""
-    if flow.engine == PROGRAM:
-        return "its client waits for a socket of its server, which is on another machine there"
     if ENGINES[flow.engine].notes_all:
         return "the test bed sends it in its own network only"
     return "its two ends share a random source, and lab hosts cannot"
@@ -252,3 +249,23 @@ def _differing(
                 "machine for each"
             )
             return
+
+
+def _programs_beside(host: LabHost, entries: Sequence[Sequence[PlannedFlow]]) -> Iterator[str]:
+    """Yield a message when a machine plays a host with programs beside another host.
+
+    Connections of programs are found by addresses, and their hosts have sysctls of their own.
+    """
+    ends = {
+        end
+        for entry in entries
+        for flow in entry
+        if flow.engine == PROGRAM
+        for end in (flow.source, flow.sink)
+    }
+    here = [node for node in host.nodes if node in ends]
+    if here and len(host.nodes) > 1:
+        yield (
+            f"{shown(host.name)} plays {len(host.nodes)} hosts, and programs run at {here[0]}: "
+            "name a machine for each host"
+        )

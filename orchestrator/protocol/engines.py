@@ -25,7 +25,7 @@ class Engine(NamedTuple):
     Attributes:
         exact_under_sampling: in a guest, the sampling period changes no part of the digest.
         fit_for_lab: a flow's two ends can run on two machines, because they share only their
-            connections and the specification.
+            connections and the specification. Ends of programs also signal each other.
         programs: programs that a flow's ends start. Each prints its version with ``--version``.
         processes: number of processes that each flow starts.
         limits_window: the sender can keep a limited window.
@@ -82,7 +82,12 @@ ENGINES: dict[str, Engine] = {
         greedy=True,
     ),
     "ping": Engine(exact_under_sampling=True, notes_all=True),
-    PROGRAM: Engine(exact_under_sampling=False, processes=2 * PROGRAM_PROCESSES, may_use_udp=True),
+    PROGRAM: Engine(
+        exact_under_sampling=False,
+        fit_for_lab=True,
+        processes=2 * PROGRAM_PROCESSES,
+        may_use_udp=True,
+    ),
     SUBFLOW: Engine(exact_under_sampling=True, closes_early=True, greedy=True, multipath=True),
     "transfers": Engine(exact_under_sampling=True, fit_for_lab=True, limits_window=True),
     "udp": Engine(exact_under_sampling=True, fit_for_lab=True, may_use_udp=True),

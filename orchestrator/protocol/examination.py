@@ -56,6 +56,12 @@ class SurveySpec(TypedDict):
     """Whether a flow sends datagrams."""
     programs: list[str]
     """Programs that flows need."""
+    users_programs: list[str]
+    """Programs that the scenario names, by their names or paths."""
+    servers: list[tuple[str, int]]
+    """[transport, port] of each socket that a program of the scenario is to open."""
+    counts: bool
+    """Whether our module run_counts is needed."""
     links: list[AgentLinkSpec]
     """What a router is to emulate."""
     sysctls: list[str]
@@ -141,6 +147,10 @@ class SurveyAnswer(TypedDict):
     echoes: list[EchoResult]
     programs: dict[str, bool]
     """Whether each program is installed."""
+    users_programs: dict[str, bool]
+    """The same of those that the scenario names."""
+    counts: bool | None
+    """Whether run_counts is loaded or can be; None where it is not needed."""
     io_uring: bool | None
     """Whether io_uring can be used; None where no flow sends datagrams."""
     emulation: str | None

@@ -30,6 +30,13 @@ ENDED, KILLED, NOT_READY, OUT_OF_TIME, OUTPUT, STOPPED = ENDINGS = (
   its client has ended.
 """
 
+READY, OVER = SIGNALS = ("ready", "over")
+"""What the two ends of a flow tell each other where they are on two machines of a lab.
+
+- ready: the server has its socket, so the client starts.
+- over: nothing more runs at this end, so the other one ends its program.
+"""
+
 KEPT_OUTPUT_BYTES = 1 << 14
 """Of what a program prints on a stream, the begin and the end are kept, half of this each."""
 

@@ -429,6 +429,10 @@ class AgentSpec(_RunSpec):
     """The first and the last port that flows listen at."""
     round_trips: list[RoundTripProbe]
     """Measurements that begin at this machine."""
+    counts: bool
+    """Whether our module run_counts is needed, which counts the datagrams of programs."""
+    most_kept_bytes: int
+    """Of all files together that are kept of the programs of this machine."""
     capture: NotRequired[AgentCaptureSpec]
     origin_ns: NotRequired[int]
     """The origin on this machine's monotonic clock; added by the start message."""

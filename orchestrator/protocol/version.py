@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-SPECIFICATION_VERSION = 13
+SPECIFICATION_VERSION = 14
 """Version of this package's contract. Raise it when any form or meaning changes."""
 
 LINK_MODEL = 3

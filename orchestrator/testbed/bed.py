@@ -9,7 +9,7 @@ Imported for type checks only: what a guest imports costs time at each boot.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from subprocess import Popen
 from typing import Any, Protocol
@@ -87,6 +87,20 @@ class QueueCounters(Protocol):
         """Expect another layout of the kernel's answers from now on."""
 
 
+class Peer(Protocol):
+    """The other end of a flow of programs, on another machine; see lab/peers.py."""
+
+    @property
+    def tell(self) -> Callable[[str], None]:
+        """What takes a signal, one of ``programs.SIGNALS``, to the other end."""
+
+    def fileno(self) -> int:
+        """Return a descriptor that is readable when the other end has told something."""
+
+    def take(self) -> Sequence[str]:
+        """Return the signals that have come since the last call."""
+
+
 class Bed(ShapedNetwork, Protocol):
     """A network with its hosts, or a lab host's part of one."""
 
@@ -106,6 +120,20 @@ class Bed(ShapedNetwork, Protocol):
 
     def address(self, name: str) -> str:
         """Return the IPv4 address of any host of the network."""
+
+    def names(self) -> Mapping[str, str]:
+        """Return the IPv4 address of each host of the network by its name."""
+
+    @property
+    def input_folder(self) -> str:
+        """The folder of the specification, in which the files of programs are."""
+
+    @property
+    def program_folder(self) -> str:
+        """A folder of this bed alone for what programs read and keep; not there at first."""
+
+    def peer(self, flow: int) -> Peer:
+        """Return the other end of the flow of that number, which this bed does not hold."""
 
     def clock_ahead_ns(self, name: str) -> int:
         """Return how far the clock here is ahead of the clock of that host."""

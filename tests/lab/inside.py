@@ -10,11 +10,12 @@ from __future__ import annotations
 import json
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from tests.lab.captured import counts
 from tests.lab.namespaces import Lab, ip
 from tests.support.sshd import sessions
 
+SERVER = Path(__file__).parents[2] / "scenarios" / "tutorial" / "program"
 PROGRAM = str(Path(sys.executable).parent / "orchestrator")
 _RETRY_TIME_S = 180.0
 """In the guest, on a busy machine, two minutes pass before traffic."""
@@ -101,6 +103,31 @@ flows:
 """
 """Buffers with room for 28 frames of each host."""
 
+PROGRAMS = """\
+flows:
+  - name: page
+    group: a
+    congestion: cubic
+    start: 5s
+    traffic:
+      kind: program
+      files: www
+      server: [sh, -c, "sleep 1000 & exec $FILES/serve.py"]
+      ready: {port: 8000}
+      client:
+        - sh
+        - -c
+        - >-
+          curl -sSf -o page -w 'took %{time_total}' http://server:8000/SIZE && python3 -c
+          'import socket; s = socket.socket(2, 2); [s.sendto(bytes(100), ("server", 9)) for _ in
+          range(20)]'
+      extract: {page: 'took (?P<s>[0-9.]+)'}
+      keep: [page]
+"""
+"""Each server has a child that outlives it, unless all its processes are ended. Clients send
+datagrams to it at the end."""
+
+_PAGE_BYTES = 300_000
 _WRONG = "receiver1, interface: eth7"
 
 
@@ -116,16 +143,25 @@ class Trial:
         folder: for this trial alone.
         scenario: text with INVENTORY in it.
         overrides: of --set.
+        options: further words of the command line.
     """
 
-    def __init__(self, hosts: Lab, folder: Path, scenario: str, *overrides: str) -> None:
+    def __init__(
+        self,
+        hosts: Lab,
+        folder: Path,
+        scenario: str,
+        *overrides: str,
+        options: Sequence[str] = (),
+    ) -> None:
         folder.mkdir()
         self.hosts, self.db = hosts, folder / "runs.db"
         file = folder / "scenario.yaml"
         file.write_text(scenario.replace("INVENTORY", str(hosts.inventory)))
+        shutil.copytree(SERVER, folder / "www")
         self.before = hosts.state()
         self._words = [PROGRAM, "run", str(file), "--backend", "lab", "--db", str(self.db)]
-        self._words.append("--json")
+        self._words += ["--json", *options]
         for override in overrides:
             self._words += ["--set", override]
         self._said = folder / "said"
@@ -218,6 +254,50 @@ def emulated(hosts: Lab, folder: Path) -> dict[str, Any]:
 def live(hosts: Lab, folder: Path) -> dict[str, Any]:
     """Nothing emulated: a campaign, files and UDP over the path as it is, with captures."""
     return _undisturbed(hosts, folder, LIVE.replace("flows:\n", CAPTURED))
+
+
+def _of_programs(size_bytes: int) -> str:
+    """Return the emulated scenario with programs, and nothing else, as traffic."""
+    head, tail = EMULATED.partition("flows:\n")[0], EMULATED.partition("lab:\n")[2]
+    lossless = head.partition("    loss:\n")[0] + "    queue" + head.partition("    queue")[2]
+    return f"{lossless}{PROGRAMS.replace('SIZE', str(size_bytes))}lab:\n{tail}"
+
+
+def programs(hosts: Lab, folder: Path) -> dict[str, Any]:
+    """Two servers and two clients, refused and allowed, and a busy port."""
+    folder.mkdir()
+    scenario = _of_programs(_PAGE_BYTES)
+    refused = Trial(hosts, folder / "refused", scenario).end()
+    holder = subprocess.Popen(
+        [*hosts.inside("sender2"), sys.executable, "-c", _HOLD], stdout=subprocess.PIPE
+    )
+    assert holder.stdout is not None
+    holder.stdout.read(1)
+    busy = Trial(hosts, folder / "busy", scenario, options=_ALLOWED).end()
+    holder.kill()
+    holder.wait()
+    # On a busy machine a server needs seconds until it listens.
+    trial = Trial(hosts, folder / "allowed", scenario, "duration=40s", options=_ALLOWED)
+    return {**trial.end(), "refused": refused, "busy": busy}
+
+
+def lost_programs(hosts: Lab, folder: Path) -> dict[str, Any]:
+    """The process that does a server's part is killed while programs run."""
+    folder.mkdir()
+    trial = Trial(hosts, folder / "a", _of_programs(10**8), "duration=60s", options=_ALLOWED)
+    trial.await_traffic()
+    users = [user for host in ("sender1", "receiver1") for user in hosts.users(host)]
+    os.kill(hosts.agents("sender1")[1], signal.SIGKILL)
+    return {**trial.end(), "users": users}
+
+
+_ALLOWED = ["--allow-programs"]
+_HOLD = """
+import socket, time
+held = socket.create_server(("", 8000))
+print(flush=True)
+time.sleep(1000)
+"""
 
 
 def _lost(
@@ -314,6 +394,8 @@ def no_way(hosts: Lab, folder: Path) -> dict[str, Any]:
 
 NEED_NETEM = (emulated, unfit)
 NEED_NETEM_AND_LONG = (lost_router,)
+NEED_COUNTS = (programs, lost_programs)
+"""They need our module run_counts, too."""
 NEED_ROOT_ALONE = (
     live, lost_connection, lost_worker, lost_cleanup_process, lost_network, lost_controller,
     interrupted, no_way,
@@ -324,7 +406,7 @@ def main(folder: Path, names: list[str]) -> None:
     """Try what needs netem, or what is named; results go to ``folder``."""
     results: dict[str, Any] = {}
     with Lab(folder / "lab") as hosts:
-        steps = (*NEED_NETEM, *NEED_NETEM_AND_LONG, *NEED_ROOT_ALONE)
+        steps = (*NEED_NETEM, *NEED_NETEM_AND_LONG, *NEED_COUNTS, *NEED_ROOT_ALONE)
         chosen = [step for step in steps if step.__name__ in names]
         for step in chosen or NEED_NETEM:
             began = time.monotonic()

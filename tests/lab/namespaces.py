@@ -37,6 +37,8 @@ SIDES = {
 }
 _CONTROL = "10.231.{}.{}"
 _CARRIER_TIME_S = 60.0
+FIRST_USER = 20_000
+"""Of users' programs: testbed/traffic/program.py."""
 _LOCK = Path("/run/tlab.lock")
 _TAG = "tlab"
 """How the names of namespaces, and of the interfaces to them, start."""
@@ -197,6 +199,17 @@ class Lab:
                     parents[int(entry.name)] = sshd.parent(int(entry.name))
         return sorted(parents, key=lambda process: _generation(process, parents))
 
+    def users(self, host: str) -> list[int]:
+        """Return the users of the processes of users' programs on a host, one for each process."""
+        namespace = Path(f"/run/netns/{self.namespace(host)}").stat().st_ino
+        found = []
+        for entry in Path("/proc").iterdir():
+            with contextlib.suppress(OSError):
+                here = entry.name.isdigit() and (entry / "ns" / "net").stat().st_ino == namespace
+                if here and entry.stat().st_uid >= FIRST_USER:
+                    found.append(entry.stat().st_uid)
+        return sorted(found)
+
     def state(self) -> dict[str, object]:
         """Return what may not be other after a run than before, of all hosts."""
         found: dict[str, object] = {"folders": sorted(map(str, Path("/run").glob("tcp-orch*")))}
@@ -206,6 +219,7 @@ class Lab:
             found[host] = [line for line in said if not line.startswith("socket ")]
             table = (line.split() for line in said if line.startswith("socket "))
             found[f"{host} listens"] = sorted(words[2] for words in table if words[4] == "0A")
+            found[f"{host} users"] = self.users(host)
             found[f"{host} agents"] = self.agents(host)
         return found
 

@@ -104,9 +104,8 @@ class Lab:
             merge(spec, _outputs(parts, context), running.clock_facts, context.folder / "out")
         addresses = {node: state.addresses[host.name] for host in lab.hosts for node in host.nodes}
         machine = Machine({"lab": _provenance(lab, state, running.clock_facts)}, addresses)
-        return assemble(
-            spec, context.output, context.console, decoder(spec, context.output), (), machine
-        )
+        tcp = decoder(spec, context.output, addresses)
+        return assemble(spec, context.output, context.console, tcp, (), machine)
 
     def close(self) -> None:
         """Do nothing: each run closes its own connections."""

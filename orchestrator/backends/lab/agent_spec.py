@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from orchestrator.compile.testbed_spec import bed_spec
+from orchestrator.planning.flows.programs import runs_in
 from orchestrator.planning.runspec import LabHost, LabPlan, PlannedFlow, RunSpec
+from orchestrator.protocol.kept_files import MOST_RUN_BYTES
 from orchestrator.protocol.links.frames import ECHO_FRAME_BYTES
+from orchestrator.protocol.ports import MANY_PORTS
+from orchestrator.protocol.programs import PROGRAM
 from orchestrator.protocol.specification import (
     AgentCaptureSpec,
     AgentLinkSpec,
@@ -81,6 +85,8 @@ def _agent(
             for probe in spec["probes"]["round_trips"]
             if probe["source"] in host.nodes and probe["frame_bytes"] == ECHO_FRAME_BYTES
         ],
+        "counts": needs_counts(run, host),
+        "most_kept_bytes": most_kept_bytes(run),
     }
     if (captured := _captured(run, host, spec, addresses)) is not None:
         made["capture"] = captured
@@ -107,7 +113,7 @@ def _captured(
                 "name": node,
                 "address": own[node],
                 "peers": sorted({addresses[other] for other in others}),
-                "ports": ranges(flow.port for flow in flows),
+                "ports": ranges(port for flow in flows for port in _ports_of(flow)),
             }
         )
     limit_bytes = capture["limit_bytes"] * len(here) // len(_ends(run))
@@ -122,6 +128,22 @@ def nodes_with_flows(run: RunSpec, host: LabHost) -> list[str]:
 
 def _ends(run: RunSpec) -> set[str]:
     return {end for flow in run.flows for end in (flow.source, flow.sink)}
+
+
+def needs_counts(run: RunSpec, host: LabHost) -> bool:
+    """Return whether a machine needs our module run_counts: flows of programs have ends there."""
+    return runs_in(list(flows_of(run, host)))
+
+
+def most_kept_bytes(run: RunSpec) -> int:
+    """Return how much each machine may keep of the files of programs: an even share."""
+    machines = [host for host in plan_of(run).hosts if needs_counts(run, host)]
+    return MOST_RUN_BYTES // max(len(machines), 1)
+
+
+def _ports_of(flow: PlannedFlow) -> Iterable[int]:
+    """Return the ports of which each packet of a flow has one."""
+    return MANY_PORTS if flow.engine == PROGRAM else [flow.port]
 
 
 def ranges(numbers: Iterable[int]) -> list[tuple[int, int]]:

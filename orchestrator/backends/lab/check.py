@@ -10,12 +10,15 @@ from orchestrator.backends.lab.agent_spec import (
     emulated,
     flows_of,
     modules_of,
+    needs_counts,
     plan_of,
     ports,
 )
+from orchestrator.backends.lab.signals import ends
 from orchestrator.backends.remote.ssh import ClockOffset
 from orchestrator.errors import MachineError
-from orchestrator.planning.runspec import LabHost, LabRouter, RunSpec
+from orchestrator.planning.flows.programs import program_names
+from orchestrator.planning.runspec import LabHost, LabRouter, PlannedFlow, RunSpec
 from orchestrator.protocol import engines
 from orchestrator.protocol.examination import (
     InterfaceState,
@@ -24,6 +27,8 @@ from orchestrator.protocol.examination import (
     SurveyAnswer,
     SurveySpec,
 )
+from orchestrator.protocol.kernel_modules import COUNTS
+from orchestrator.protocol.programs import CLIENT, PROGRAM, SERVER
 from orchestrator.protocol.version import SPECIFICATION_VERSION
 
 MTU_BYTES = 1500
@@ -80,15 +85,37 @@ def question(run: RunSpec, host: LabHost) -> SurveySpec:
         "ports": ports(run),
         "udp": any(flow.transport == "udp" for flow in flows),
         "programs": engines.programs(flow.engine for flow in flows),
+        "users_programs": sorted(set(_users_programs(flows, host))),
+        "servers": sorted(set(_servers(flows, host))),
+        "counts": needs_counts(run, host),
         "links": emulated(run) if host.role == "router" else [],
         "sysctls": sorted({name for values in sysctls for name in values}),
     }
 
 
+def _users_programs(flows: Sequence[PlannedFlow], host: LabHost) -> Iterator[str]:
+    """Yield the programs of the scenario that run on a machine and have to be there."""
+    for flow in flows:
+        if flow.engine == PROGRAM:
+            for role, end in zip((SERVER, CLIENT), ends(flow), strict=True):
+                if end in host.nodes:
+                    yield from program_names([flow], [role])
+
+
+def _servers(flows: Sequence[PlannedFlow], host: LabHost) -> Iterator[tuple[str, int]]:
+    """Yield (transport, port) of the sockets that programs of the scenario open on a machine."""
+    for flow in flows:
+        if flow.engine == PROGRAM and ends(flow)[0] in host.nodes:
+            ready = flow.traffic_parameters["ready"]
+            if ready is not None:
+                yield ready["transport"], ready["port"]
+
+
 _SILENT: SurveySpec = {
     "version": SPECIFICATION_VERSION,
     "interfaces": [], "congestion": [], "routes_to": [], "echoes": [], "ports": [1, 1],
-    "udp": False, "programs": [], "links": [], "sysctls": [],
+    "udp": False, "programs": [], "users_programs": [], "servers": [], "counts": False,
+    "links": [], "sysctls": [],
 }  # fmt: skip
 
 
@@ -129,13 +156,27 @@ def _machine(run: RunSpec, host: LabHost, answer: SurveyAnswer) -> Iterator[LabP
         yield LabProblem(name, f"kernel {answer['kernel']} has no {sysctl}", fix)
     if answer["ports_in_use"]:
         used = ", ".join(map(str, answer["ports_in_use"]))
-        yield LabProblem(name, f"ports of flows are in use: {used}", "end what has them (ss -tanp)")
-    for program, there in answer["programs"].items():
-        if not there:
-            yield LabProblem(name, f"there is no {program}", f"apt-get install {program}")
+        yield LabProblem(
+            name, f"ports of flows are in use: {used}", "end what has them (ss -tuanp)"
+        )
+    yield from _missing(name, answer)
     if answer["io_uring"] is False:
         fix = "sysctl -w kernel.io_uring_disabled=0"
         yield LabProblem(name, "UDP is sent by io_uring, which is switched off", fix)
+
+
+def _missing(host: str, answer: SurveyAnswer) -> Iterator[LabProblem]:
+    """Yield the programs, and the module for programs, that a machine lacks."""
+    for program, there in answer["programs"].items():
+        if not there:
+            yield LabProblem(host, f"there is no {program}", f"apt-get install {program}")
+    for program, there in answer["users_programs"].items():
+        if not there:
+            what = f"there is no {program}, which the scenario runs there"
+            yield LabProblem(host, what, "install it there")
+    if answer["counts"] is False:
+        what = f"there is no module {COUNTS}, which counts the datagrams of programs"
+        yield LabProblem(host, what, _MODULES_FIX)
 
 
 def _interface(

@@ -14,14 +14,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
-from orchestrator.backends.lab import merge_captures
+from orchestrator.backends.lab import merge_captures, merge_programs
 from orchestrator.backends.lab.agent_spec import plan_of
 from orchestrator.decode.facts import facts as read_facts
 from orchestrator.decode.output import OutputFolder
 from orchestrator.errors import BedError
 from orchestrator.planning.runspec import RunSpec
+from orchestrator.protocol.kept_files import FILE as KEPT_FILE
 from orchestrator.protocol.numbering import LINK_ENDS, wire_index
 from orchestrator.protocol.reports import facts as protocol
+from orchestrator.protocol.reports.counter_facts import is_of_program
 from orchestrator.protocol.reports.facts import Fact
 from orchestrator.protocol.reports.records import (
     COUNTER_ROW,
@@ -37,7 +39,6 @@ from topologies.links import DIRECTIONS
 F = TypeVar("F")
 
 _OF_ONE_MACHINE = (
-    "flow_error",
     "timeline_error",
     "congestion",
     "engine",
@@ -79,7 +80,9 @@ def merge(
     _write(output / "counters.bin", _counter_rows(parts, facts))
     states = (_rows(part, "senders.bin", SENDER_STATE_ROW) for part in parts.values())
     _write(output / "senders.bin", states)
-    merged = [*_facts(run, facts), *_clocks(clocks)]
+    if merge_programs.keeps_files(run):
+        _write(output / KEPT_FILE, merge_programs.kept_files(run, parts, facts))
+    merged = [*_facts(run, facts), *merge_programs.program_facts(run, facts), *_clocks(clocks)]
     if run.capture is not None:
         _write(output / TRACE_FILE, merge_captures.frames(run, run.capture, parts, facts))
         merged.append(merge_captures.captures(run, facts))
@@ -216,7 +219,9 @@ def _of_machine(host: str, facts: list[Fact]) -> Iterator[Mapping[str, object]]:
     """Yield the facts of one machine that are not merged with those of others."""
     origin_ns = _one(facts, protocol.Done)["origin_ns"]
     for fact in facts:
-        if fact["fact"] in _OF_ONE_MACHINE:
+        if fact["fact"] == "flow_error":
+            yield {**fact, "problem": f"{host}: {fact['problem']}"}
+        elif fact["fact"] in _OF_ONE_MACHINE:
             yield {**fact, "machine": host}
     for trip in protocol.of(facts, protocol.RoundTrip):
         name = "round_trip" if trip.get("at") == "start" else "round_trip_after"
@@ -262,7 +267,11 @@ def _counters(facts: Mapping[str, list[Fact]]) -> protocol.Counters:
     """Return the hosts of all machines, and the counters that the kernels of all of them have."""
     listed = [one for one in _listed_counters(facts) if one["hosts"]]
     common = set[str].intersection(*(set(one["names"]) for one in listed)) if listed else set()
-    names = [name for name in (listed[0]["names"] if listed else []) if name in common]
+    first = listed[0]["names"] if listed else []
+    names = [name for name in first if name in common and not is_of_program(name)]
+    # Each flow of programs at a host has some, so machines differ.
+    every = (name for one in listed for name in one["names"] if is_of_program(name))
+    names += dict.fromkeys(every)
     hosts = [shared for one in listed for shared in one["hosts"]]
     return {"fact": "counters", "hosts": hosts, "names": names}
 

@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator import plaintext
+from orchestrator.backends import program_files
 from orchestrator.backends.contract import Report
 from orchestrator.backends.lab.lab_connection import LabConnection
+from orchestrator.backends.lab.signals import Signals
 from orchestrator.backends.progress import shown_time
-from orchestrator.backends.remote.archive import MOST_BYTES
+from orchestrator.backends.remote.archive import MOST_BYTES, files_of
 from orchestrator.backends.remote.ssh import ClockOffset, RemoteProgram, SshConnections, at_once
 from orchestrator.errors import RemoteError
 from orchestrator.planning.runspec import RunSpec
@@ -75,6 +77,9 @@ class LabRun:
     _phase: str = field(default="setup", init=False)
     _end_s: float = field(default=math.inf, init=False)
 
+    def __post_init__(self) -> None:
+        self._signals = Signals(self.run)
+
     def go(self, hosts: Mapping[str, InventoryHost], folder: Path) -> dict[str, Path]:
         """Execute the run, and return the folder with each agent's records, by the host's name.
 
@@ -122,9 +127,11 @@ class LabRun:
             if isinstance(connection, RemoteError):
                 raise RemoteError(f"{name}: {connection}")
         for name, connection in self._connections.items():
-            file = folder / f"{name}.json"
-            file.write_text(json.dumps(self.documents[name]), encoding="utf-8")
-            connection.remote.put([(file, "in/spec.json")], connection.place, root=True)
+            given = folder / f"{name}.in"
+            given.mkdir()
+            program_files.provide(self.run, self.documents[name], given)
+            (given / "spec.json").write_text(json.dumps(self.documents[name]), encoding="utf-8")
+            connection.remote.put(files_of(given, "in"), connection.place, root=True)
 
     def _start_agents(self) -> None:
         for name, connection in self._connections.items():
@@ -244,6 +251,11 @@ class LabRun:
             if event is not None:
                 name, word, message = event
                 heard[name] = time.monotonic()
+                if word == "signal":
+                    self._pass_on(name, message)
+                    continue
+                if word not in ("progress", "done"):
+                    raise self._lost(name, f"its agent sent {word!r:.50} while traffic ran")
                 if word == "done":
                     waiting.discard(name)
                     message = {"time_ns": nanoseconds(self.run.duration_s)}
@@ -252,6 +264,14 @@ class LabRun:
             for name in waiting:
                 if time.monotonic() - heard[name] > SILENCE_S:
                     raise self._lost(name, f"its agent has sent nothing for {SILENCE_S:g} s")
+
+    def _pass_on(self, name: str, message: Mapping[str, Any]) -> None:
+        """Tell the other end of a flow of programs what this one has told."""
+        try:
+            other, command = self._signals.route(name, message)
+        except ValueError as error:
+            raise self._lost(name, f"its agent sent an invalid signal: {error}") from None
+        self._send(command, [other])
 
     def _note_clocks(
         self, before: Mapping[str, ClockOffset], after: Mapping[str, ClockOffset]

@@ -103,6 +103,9 @@ def _together(questions: Sequence[SurveySpec]) -> SurveySpec:
         ],
         "udp": any(question["udp"] for question in questions),
         "programs": _distinct(question["programs"] for question in questions),
+        "users_programs": _distinct(question["users_programs"] for question in questions),
+        "servers": _distinct(question["servers"] for question in questions),
+        "counts": any(question["counts"] for question in questions),
         "links": _distinct(question["links"] for question in questions),
         "sysctls": _distinct(question["sysctls"] for question in questions),
     }

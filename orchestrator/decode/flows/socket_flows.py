@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -47,19 +47,24 @@ class FlowPorts(NamedTuple):
     first_client: int = MANY_PORTS[0]
 
 
-def flow_ports(spec: RunSpec) -> list[FlowPorts]:
-    """Return how the sockets of each flow of a run are found."""
-    addresses = {
-        host: socket.inet_aton(host_address(number))
-        for number, host in enumerate(spec.network.hosts, start=1)
-    }
+def flow_ports(spec: RunSpec, addresses: Mapping[str, str] | None = None) -> list[FlowPorts]:
+    """Return how the sockets of each flow of a run are found.
+
+    Args:
+        spec: the run.
+        addresses: the IPv4 address of each host with flows, where it is not the network's.
+    """
+    if addresses is None:
+        numbered = enumerate(spec.network.hosts, start=1)
+        addresses = {host: host_address(number) for number, host in numbered}
+    packed = {host: socket.inet_aton(address) for host, address in addresses.items()}
     return [
         FlowPorts(
             flow.port + CLIENT_PORT_OFFSET,
             flow.port,
             flow.connections,
             flow.server == "source",
-            *_by_hosts(flow, spec, (addresses[flow.source], addresses[flow.sink])),
+            *_by_hosts(flow, spec, (packed[flow.source], packed[flow.sink])),
         )
         for flow in spec.flows
     ]

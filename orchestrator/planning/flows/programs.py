@@ -28,11 +28,11 @@ def runs_in(flows: Sequence[PlannedFlow]) -> bool:
     return any(flow.engine == PROGRAM for flow in flows)
 
 
-def program_names(flows: Iterable[PlannedFlow]) -> Iterator[str]:
+def program_names(flows: Iterable[PlannedFlow], roles: Iterable[str] = ROLES) -> Iterator[str]:
     """Yield the programs of flows that their machine must have."""
     for flow in flows:
         if flow.engine == PROGRAM:
-            for role in ROLES:
+            for role in roles:
                 command = flow.traffic_parameters[role]
                 if command is not None and (command[0].startswith("/") or "/" not in command[0]):
                     yield command[0]

@@ -29,12 +29,20 @@ VARYING = "IcmpMsg:"
 """A line of ``snmp`` that is left out: the kernel adds a column for each kind of message."""
 
 
+_PROGRAM = "ProgramUdp"
+
+
 def datagrams_line(place: int) -> str:
     """Return the name under which that line of a host is listed.
 
     ``place`` is the flow's among the flows of programs that have an end at the host, from 0 on.
     """
-    return f"ProgramUdp{place}"
+    return f"{_PROGRAM}{place}"
+
+
+def is_of_program(name: str) -> bool:
+    """Tell whether a counter is one of a flow of programs: a name of the fact "counters"."""
+    return name.startswith(_PROGRAM)
 
 
 class Counters(TypedDict):

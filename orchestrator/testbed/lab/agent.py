@@ -5,7 +5,8 @@ samples and facts go to ``out``. Controller and agent exchange lines of JSON ove
 output. The controller sends commands {"do": ...}: "probe", then "start". The latter has
 "origin_ns", when traffic starts on this host's monotonic clock, and "origins_ns", the same of every
 host of the network by its own clock. The agent answers {"say": ...}: "ready", "probed", "progress"
-with "time_ns", "done", or "failed" with "problem".
+with "time_ns", "done", or "failed" with "problem". "signal" with "flow" and "signal" is told in
+both directions: what an end of a flow of programs tells the other one (peers.py).
 
 There are two processes. The worker does all of that. It ends when its input ends, which happens
 when the controller or the network between them fails. The cleanup process waits for the worker's
@@ -15,7 +16,9 @@ process is killed, the worker does so instead.
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import glob
 import json
 import os
 import queue
@@ -27,13 +30,16 @@ import threading
 import time
 import traceback
 
+from orchestrator.protocol.kept_files import MOST_RUN_BYTES
 from orchestrator.protocol.numbering import LINK_ENDS
+from orchestrator.protocol.programs import PROGRAM
 from orchestrator.protocol.version import check_version
 from orchestrator.testbed import machines, sequence
 from orchestrator.testbed.kernel import system
 from orchestrator.testbed.kernel.sysctl import read_sysctl
 from orchestrator.testbed.lab import flow_filter, icmp_probe
-from orchestrator.testbed.lab.bed import LabBed
+from orchestrator.testbed.lab.bed import LabBed, programs_of
+from orchestrator.testbed.lab.peers import Peers
 from orchestrator.testbed.lab.undo_log import UndoLog, undo_all
 from orchestrator.testbed.network import readback
 from orchestrator.testbed.sampling.host_captures import HostCaptures
@@ -43,7 +49,7 @@ from orchestrator.testbed.sampling.trace import CapturedHost, Trace
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping
     from contextlib import AbstractContextManager
     from typing import Any
 
@@ -99,6 +105,9 @@ def undo_log_of(run_folder: str) -> str:
 def clean(run_folder: str) -> list[str]:
     """Undo what a run has set here and remove its folder; return what could not be undone."""
     problems = undo_all(undo_log_of(run_folder))
+    for kept in glob.glob(f"{glob.escape(programs_of(run_folder))}/scratch/*"):
+        with contextlib.suppress(OSError):  # mounted by the worker, and for it alone
+            system.unmount(kept)
     if not problems:
         shutil.rmtree(run_folder, ignore_errors=True)
     return problems
@@ -151,15 +160,23 @@ def work(run_folder: str, spare: Collection[int]) -> int:
     signal.signal(signal.SIGTERM, lambda _number, _frame: early_end.end())
     load = LoadMonitor(spare, shared=True)
     commands: Commands = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(commands, early_end), daemon=True).start()
+    peers = Peers(lambda flow, signal: say("signal", flow=flow, signal=signal))
+    threading.Thread(target=_listen, args=(commands, peers, early_end), daemon=True).start()
     try:
         with open(os.path.join(run_folder, "in", "spec.json")) as text:
             spec = json.load(text)
         check_version(spec)
-        records = LabRecords(os.path.join(run_folder, "out"))
-        sequence.run(
-            _LabHost(spec, records, UndoLog(undo_log_of(run_folder)), commands, load), records
-        )
+        if any(flow["engine"] == PROGRAM for flow in spec["flows"]):
+            # Folders that are kept are mounted for this process alone, and are gone with it.
+            system.unshare(system.CLONE_NEWNS)
+            system.mount("none", "/", "none", system.MS_REC | system.MS_PRIVATE)
+        records = LabRecords(os.path.join(run_folder, "out"), spec["most_kept_bytes"])
+        undo_log = UndoLog(undo_log_of(run_folder))
+
+        def bed() -> LabBed:
+            return LabBed(spec, records, undo_log, run_folder, peers)
+
+        sequence.run(_LabHost(spec, records, bed, commands, load), records)
         say("done")
         commands.get()  # forever: the end of the input ends this process
     except Exception as error:  # noqa: BLE001 - the controller has to know of every failure
@@ -188,19 +205,24 @@ class _EarlyWorkerEnd:
             os._exit(_LOST)
 
 
-def _listen(commands: Commands, early_end: _EarlyWorkerEnd) -> None:
+def _listen(commands: Commands, peers: Peers, early_end: _EarlyWorkerEnd) -> None:
     """Queue the controller's commands; the worker ends when its input ends."""
     for line in sys.stdin:
-        commands.put(json.loads(line))
+        command = json.loads(line)
+        if command["do"] == "signal":
+            peers.of(command["flow"]).told(command["signal"])
+        else:
+            commands.put(command)
     early_end.end()
 
 
 class LabRecords(Records):
     """Records that report progress to the controller, at most every half second of the run."""
 
-    def __init__(self, directory: str) -> None:
+    def __init__(self, directory: str, most_kept_bytes: int = MOST_RUN_BYTES) -> None:
         os.makedirs(directory)
         super().__init__(directory)
+        self.most_kept_bytes = most_kept_bytes
         self._reported_ns = -_PROGRESS_NS
         self._told_ns = 0
 
@@ -252,11 +274,11 @@ class _LabHost:
         self,
         spec: AgentSpec,
         records: LabRecords,
-        undo_log: UndoLog,
+        make_bed: Callable[[], LabBed],
         commands: Commands,
         monitor: LoadMonitor,
     ) -> None:
-        self._spec, self._records, self._undo_log = spec, records, undo_log
+        self._spec, self._records, self._make_bed = spec, records, make_bed
         self._commands = commands
         self._host: dict[str, object] = {"node": spec["name"]}
         self._bed: LabBed
@@ -265,7 +287,7 @@ class _LabHost:
     def build(self) -> LabBed:
         """Set what the run needs of this host, and return the bed."""
         self._host["netem_seeded"] = machines.fit_to_machine(self._spec)
-        self._bed = LabBed(self._spec, self._records, self._undo_log)
+        self._bed = self._make_bed()
         self._bed.build()
         return self._bed
 

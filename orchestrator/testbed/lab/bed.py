@@ -33,7 +33,13 @@ if TYPE_CHECKING:
         WordSpec,
     )
     from orchestrator.testbed.bed import FactWriter, QueueCounters
+    from orchestrator.testbed.lab.peers import Peer, Peers
     from orchestrator.testbed.lab.undo_log import UndoLog
+
+
+def programs_of(run_folder: str) -> str:
+    """Return the path of the folder for what programs of a run read and keep."""
+    return os.path.join(run_folder, "programs")
 
 
 class _Host:
@@ -79,10 +85,22 @@ class LabBed:
         spec: the machine's part of the run.
         records: where facts go.
         undo_log: gets how everything was before it is changed.
+        run_folder: the folder of this run alone.
+        peers: the other ends of flows of programs.
     """
 
-    def __init__(self, spec: AgentSpec, records: FactWriter, undo_log: UndoLog) -> None:
+    def __init__(
+        self,
+        spec: AgentSpec,
+        records: FactWriter,
+        undo_log: UndoLog,
+        run_folder: str = "",
+        peers: Peers | None = None,
+    ) -> None:
         self.spec, self._records, self._undo_log = spec, records, undo_log
+        self.input_folder = os.path.join(run_folder, "in")
+        self.program_folder = programs_of(run_folder)
+        self._peers = peers
         self.home_fd = self.wires_fd = system.current_network_namespace()
         self.wires = netlink.Netlink()
         self.links: dict[str, _Link] = {}
@@ -109,6 +127,16 @@ class LabBed:
     def address(self, name: str) -> str:
         """Return the IPv4 address of any host of the network."""
         return self.spec["addresses"][name]
+
+    def names(self) -> Mapping[str, str]:
+        """Return the IPv4 address of the machine that plays each host of the network."""
+        return self.spec["addresses"]
+
+    def peer(self, flow: int) -> Peer:
+        """Return the other end of the flow of that number; see lab/peers.py."""
+        if self._peers is None:
+            raise LookupError("nothing reaches other machines here")
+        return self._peers.of(flow)
 
     def clock_ahead_ns(self, name: str) -> int:
         """Return how far the clock here is ahead of that of the machine that plays the host."""
@@ -146,6 +174,8 @@ class LabBed:
             OSError: the kernel refused something.
         """
         modules.load(self.spec["modules"], self._undo_log)
+        if self.spec["counts"]:
+            modules.load_counts(self._undo_log)
         for name, value in self.spec["sysctls"].items():
             self._set_sysctl(name, value)
         if self.spec["offloads_off"]:

@@ -1,12 +1,15 @@
-"""Congestion-control modules of this lab host: loads them, sets parameters, and describes them."""
+"""Kernel modules of this lab host: loads them, sets parameters, and describes them."""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import socket
+import subprocess
 
+from orchestrator.protocol.kernel_modules import COUNTS
 from orchestrator.testbed.errors import BuildError
+from orchestrator.testbed.kernel.modules import is_there
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
@@ -50,6 +53,20 @@ def load(requested: Iterable[AgentModuleSpec], undo_log: UndoLog) -> None:
                 raise BuildError(f"there is no congestion control {name}")
         for parameter, value in module_spec["parameters"].items():
             _set(module, parameter, value, undo_log)
+
+
+def load_counts(undo_log: UndoLog) -> None:
+    """Load our module run_counts, which counts datagrams; note what must be undone.
+
+    Raises:
+        BuildError: it is not installed.
+    """
+    if is_there(COUNTS):
+        return
+    undo_log.note("module", module=COUNTS)
+    done = subprocess.run(["modprobe", COUNTS], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise BuildError(f"modprobe {COUNTS}: {done.stderr.strip()}")
 
 
 def _set(module: str, parameter: str, value: int, undo_log: UndoLog) -> None:

@@ -10,6 +10,7 @@ runs have left behind is undone, and the answer names it.
 
 from __future__ import annotations
 
+import contextlib
 import glob
 import json
 import os
@@ -18,10 +19,13 @@ import sys
 import threading
 import time
 
+from orchestrator.protocol.kernel_modules import COUNTS
+from orchestrator.protocol.programs import SEARCH_PATH
 from orchestrator.protocol.version import SPECIFICATION_VERSION, check_version
 from orchestrator.testbed import machines
 from orchestrator.testbed.errors import BuildError
 from orchestrator.testbed.kernel import netlink
+from orchestrator.testbed.kernel.modules import can_be_there
 from orchestrator.testbed.kernel.sysctl import read_sysctl
 from orchestrator.testbed.lab import icmp_probe, modules
 from orchestrator.testbed.lab.agent import PREFIX, HostLocked, clean, lock, namespace, undo_log_of
@@ -52,6 +56,8 @@ _ECHOES = 5
 _YOUNG_S = 60
 """A younger folder without an undo log may belong to a run that is about to begin."""
 _TCP_TABLE, _LISTENING, _CLOSED_STATES = "/proc/net/tcp", "0A", ("06", "07")
+_NET, _BOUND = "/proc/net", ("0A", "07")
+"""TCP_LISTEN, and TCP_CLOSE of a UDP socket that is bound."""
 _IO_URING_OFF = "kernel.io_uring_disabled"
 
 
@@ -86,10 +92,17 @@ def survey(question: SurveySpec, run_folder: str) -> SurveyAnswer:
         "comes_in_by": _comes_in_by(route),
         "congestion": {name: _congestion(name, run_folder) for name in question["congestion"]},
         "missing_sysctls": [name for name in question["sysctls"] if read_sysctl(name) is None],
-        "ports_in_use": sorted(_ports_in_use(*question["ports"])),
+        "ports_in_use": sorted(
+            {*_ports_in_use(*question["ports"]), *_servers_there(question["servers"])}
+        ),
         "routes": {to: _route(route, to) for to in question["routes_to"]},
         "echoes": [_echo(*ends) for ends in question["echoes"]],
         "programs": {name: shutil.which(name) is not None for name in question["programs"]},
+        "users_programs": {
+            name: shutil.which(name, path=SEARCH_PATH) is not None
+            for name in question["users_programs"]
+        },
+        "counts": can_be_there(COUNTS) if question["counts"] else None,
         "io_uring": _io_uring() if question["udp"] else None,
         "emulation": _emulation_problem(question["links"], run_folder),
         "clock_source": _clock_source(),
@@ -179,6 +192,26 @@ def _ports_in_use(first: int, last: int) -> Iterator[int]:
                 yield port
 
 
+def _servers_there(servers: Iterable[tuple[str, int]]) -> Iterator[int]:
+    """Yield the ports of these servers, (transport, port), at which something is bound already.
+
+    A program of the scenario would be taken for ready as soon as it starts.
+    """
+    for transport, port in servers:
+        for version in ("", "6"):
+            with (
+                contextlib.suppress(FileNotFoundError),
+                open(f"{_NET}/{transport}{version}") as table,
+            ):
+                next(table)
+                rows = (line.split()[1:4] for line in table)
+                if any(
+                    int(local.rpartition(":")[2], 16) == port and state in _BOUND
+                    for local, _remote, state in rows
+                ):
+                    yield port
+
+
 def _route(route: Netlink, destination: str) -> RouteState | None:
     """Return how packets to an address leave, None where there is no route."""
     way = rtnl.way_to(route, destination)
@@ -264,6 +297,8 @@ def _trial_spec(link: AgentLinkSpec) -> AgentSpec:
         "route_metrics": {},
         "ports": [1, 1],
         "round_trips": [],
+        "counts": False,
+        "most_kept_bytes": 0,
         "planned_steps": [],
         "traces": [],
         "duration_ns": 0,

@@ -34,7 +34,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
         TestbedSpec,
         WordSpec,
     )
-    from orchestrator.testbed.bed import FactWriter
+    from orchestrator.testbed.bed import FactWriter, Peer
 
 
 _VALID = {"net.mptcp.scheduler": "net.mptcp.available_schedulers"}
@@ -70,6 +70,7 @@ class Bed:
         self.namespaces: dict[str, set[str]] = {}
         # All ports of these namespaces belong to the bed.
         self.ports: tuple[int, int] | None = None
+        self.program_folder = "/run"
         self._rule_connections: dict[str, openflow.Connection] = {}
         # The first priority of the filters of each spray.
         self._spray_priorities: list[int] = []
@@ -107,6 +108,19 @@ class Bed:
     def address(self, name: str) -> str:
         """Return the IPv4 address of that host."""
         return self._hosts[name]["address"]
+
+    def names(self) -> dict[str, str]:
+        """Return the IPv4 address of each host by its name."""
+        return {name: host["address"] for name, host in self._hosts.items()}
+
+    @property
+    def input_folder(self) -> str:
+        """The folder of the specification."""
+        return self.spec["folder"]
+
+    def peer(self, _flow: int) -> Peer:
+        """Raise LookupError: both ends of each flow are in this bed."""
+        raise LookupError("both ends of each flow are here")
 
     def enter(self, name: str) -> AbstractContextManager[None]:
         """Return a context manager that moves the calling thread into that host's namespace."""

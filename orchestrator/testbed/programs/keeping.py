@@ -25,7 +25,6 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
 
     from orchestrator.protocol.reports.program_facts import KeptFile, LeftOutFile
 
-_PLACE = "/run/scratch"
 _FLAGS = system.MS_NOSUID | system.MS_NODEV
 _WAIT_NS, _MOST_WAITS = 1_000_000, 10_000
 _GLOB = frozenset("*?[")
@@ -36,13 +35,13 @@ class KeptFolder:
     """The folder of a program, a file system in memory of its own.
 
     Args:
-        name: of the folder, which no other program's has.
+        path: of the folder, which no other program has.
         uid: the program's user.
         size_bytes: of all that it can hold.
     """
 
-    def __init__(self, name: str, uid: int, size_bytes: int) -> None:
-        self.path = f"{_PLACE}/{name}"
+    def __init__(self, path: str, uid: int, size_bytes: int) -> None:
+        self.path = path
         os.makedirs(self.path, mode=0o700)
         options = f"mode=0755,uid={uid},gid={uid},size={size_bytes}"
         system.mount("tmpfs", self.path, "tmpfs", _FLAGS, options)

@@ -30,7 +30,8 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
         ``files`` is a folder that the program finds at FILES, read-only. ``names`` is the text of
         its /etc/hosts. ``folder`` is where it starts, FILES or SCRATCH. ``scratch`` is a folder
         that it finds at SCRATCH, None to make one there of ``scratch_bytes``. ``rank`` is a
-        scheduling policy and its priority, None to leave them.
+        scheduling policy and its priority, None to leave them. ``parent`` is the process with whose
+        end all ends, None where the bed has processes of its own, which end together.
         """
 
         arguments: list[str]
@@ -45,6 +46,7 @@ if TYPE_CHECKING:  # without importing typing, which costs time in a guest
         open_files: int
         status: int
         rank: tuple[int, int] | None
+        parent: int | None
 
 
 FILES, SCRATCH = "/run/files", "/tmp"
@@ -69,6 +71,10 @@ _libc = ctypes.CDLL(None, use_errno=True)
 def main() -> None:
     """Start the program and end when it has ended."""
     request: LaunchRequest = json.loads(sys.argv[1])
+    if request["parent"] is not None:
+        _die_with_parent()
+        if os.getppid() != request["parent"]:
+            return
     if request["rank"] is not None:
         policy, priority = request["rank"]
         os.sched_setscheduler(0, policy, os.sched_param(priority))
@@ -77,7 +83,7 @@ def main() -> None:
     if first:
         os.waitpid(first, 0)
         os._exit(0)
-    _call("death signal", _libc.prctl, _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+    _die_with_parent()
     _see_little(request)
     os.write(request["status"], CONFINED + b" ")
     # The first process of a namespace ignores most signals, and has to reap. So it is this one.
@@ -90,6 +96,10 @@ def main() -> None:
         if ended == program:
             os.write(request["status"], str(status).encode())
             os._exit(0)  # the kernel ends all other processes of the namespace
+
+
+def _die_with_parent() -> None:
+    _call("death signal", _libc.prctl, _PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
 
 
 def _see_little(request: LaunchRequest) -> None:

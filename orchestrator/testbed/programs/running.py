@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import subprocess
+import sys
 
 from orchestrator.protocol.programs import ENDED, KILLED
 from orchestrator.testbed.kernel import system
@@ -25,7 +26,8 @@ MOST_OUTPUT_BYTES = 1 << 20
 
 _READ_BYTES = 1 << 16
 _STATUS_BYTES = 32
-_PYTHON = ("/usr/bin/python3", "-I", "-S", "-B")
+_PYTHON = "/usr/bin/python3"
+"""A lab host has another one where its inventory says so: the one that runs here."""
 
 
 class RunningProgram:
@@ -58,8 +60,9 @@ class RunningProgram:
         self._status_fd, request["status"] = os.pipe()
         # It ranks itself, because it may run for long before this thread goes on.
         request["rank"] = system.program_rank(polls)
+        python = _PYTHON if request["parent"] is None else sys.executable
         self._process = host.spawn(
-            [*_command(), launcher.__file__, json.dumps(request)],
+            [*_command(python), launcher.__file__, json.dumps(request)],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -148,6 +151,7 @@ class RunningProgram:
         }
 
 
-def _command() -> list[str]:
+def _command(python: str) -> list[str]:
     """Return what runs a file of Python. Where the kernel has no IPv6, nothing hides it."""
-    return [*_PYTHON, ipv4_alone.__file__, *_PYTHON] if system.has_ipv6() else [*_PYTHON]
+    words = [python, "-I", "-S", "-B"]
+    return [*words, ipv4_alone.__file__, *words] if system.has_ipv6() else words

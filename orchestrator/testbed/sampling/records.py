@@ -15,6 +15,7 @@ import os
 import threading
 
 from orchestrator.protocol.kept_files import FILE as KEPT_FILE
+from orchestrator.protocol.kept_files import MOST_RUN_BYTES
 from orchestrator.protocol.reports.records import (
     COUNTER_ROW,
     DATAGRAMS_ROW,
@@ -48,7 +49,7 @@ class Records:
         self._directory, self._far = directory, far
         # Set when traffic is over: what flows report then is not part of the run.
         self.over = False
-        self.kept_bytes = 0
+        self.kept_bytes, self.most_kept_bytes = 0, MOST_RUN_BYTES
         self._files = {name: _create(directory, name) for name in _FILES}
         self._lock = threading.Lock()
         self._buffers: dict[str, list[bytes]] = {name: [] for name in self._files}

@@ -15,7 +15,6 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from orchestrator.protocol.kept_files import MOST_RUN_BYTES
 from orchestrator.testbed.traffic.outcomes import Outcomes
 
 TYPE_CHECKING = False
@@ -89,7 +88,7 @@ class Services:
 
     def room_to_keep_bytes(self) -> int:
         """Return how many bytes of files the run may still keep."""
-        return MOST_RUN_BYTES - self._records.kept_bytes
+        return self._records.most_kept_bytes - self._records.kept_bytes
 
     def kept(self, role: str, kept: Kept) -> None:
         """Record the files that are kept of what a program has left."""

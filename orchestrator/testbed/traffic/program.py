@@ -4,6 +4,9 @@ The server starts at the flow's start time, and the client when the server is re
 lists a socket at its port. The flow ends when the client does, at its stop time, or when its time
 is over. Both programs are killed then, with all processes that they have started.
 
+In a lab the two programs can be on two machines. Each end then starts and ends its own, and the
+ends tell each other when the server is ready and when an end is over (lab/peers.py).
+
 How the programs end is a result, and no failure of the run.
 """
 
@@ -23,7 +26,9 @@ from orchestrator.protocol.programs import (
     NOT_READY,
     OUT_OF_TIME,
     OUTPUT,
+    OVER,
     PROGRAM,
+    READY,
     SEARCH_PATH,
     SERVER,
     STOPPED,
@@ -39,15 +44,14 @@ from orchestrator.testbed.traffic import FlowEngine
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # without importing typing, which costs time in a guest
     from orchestrator.protocol.engine_parameters import ProgramParameters, ReadySpec
-    from orchestrator.protocol.specification import FlowSpec, TestbedSpec
-    from orchestrator.testbed.bed import Bed
+    from orchestrator.protocol.specification import FlowSpec
+    from orchestrator.testbed.bed import Bed, Peer
     from orchestrator.testbed.programs.launcher import LaunchRequest
     from orchestrator.testbed.traffic import EngineClass, Services
 
 _SCRATCH_BYTES = 256 << 20
 _OPEN_FILES = 4096
 _CONTROL = "net.ipv4.tcp_congestion_control"
-_COPIES = "/run/programs"
 _FIRST_UID, _MOST_UIDS = 20_000, 65_000
 _POLL_NS = 1_000_000
 _STATE_OF_READY = {"tcp": "0A", "udp": "07"}
@@ -64,16 +68,17 @@ class ProgramFlow(FlowEngine):
         self._keep_of = self._parameters.get("keep", {})
         self._kept_folders: dict[str, KeptFolder] = {}
         self._bed = bed
-        # No lab host runs programs.
-        self._spec: TestbedSpec = bed.spec  # type: ignore[assignment]
         ends = (spec["source"], spec["sink"])
         server, client = ends if spec["server"] == "source" else ends[::-1]
         self._hosts = {SERVER: server, CLIENT: client}
-        first = 2 * spec.get("number", bed.spec["flows"].index(spec))
+        number = spec.get("number", bed.spec["flows"].index(spec))
+        self._here = {role: bed.holds(host) for role, host in self._hosts.items()}
+        self._peer: Peer | None = None if all(self._here.values()) else bed.peer(number)
+        first = 2 * number
         self._uids = {SERVER: _free_uid(first), CLIENT: _free_uid(first + 1)}
         self._files = None
         if self._parameters["files"] is not None:
-            self._files = _own_copy(f"{self._spec['folder']}/{self._parameters['files']}")
+            self._files = _own_copy(bed, self._parameters["files"])
         self._origin_ns = 0
         self._programs: dict[str, RunningProgram] = {}
         self._stop_read, self._stop_write = os.pipe()
@@ -110,26 +115,45 @@ class ProgramFlow(FlowEngine):
     def _run(self) -> None:
         try:
             system.Timer().sleep_until(self._origin_ns + self.spec["start_ns"])
-            self._serve_and_ask()
+            self._run_programs()
         except Exception as error:  # noqa: BLE001 - a thread of its own: the run has to know
             self.services.problem(f"program: {error!r}")
         finally:
             for program in self._programs.values():
                 program.end(STOPPED, self._now_ns())
+            if self._peer is not None:
+                self._peer.tell(OVER)
             self._over.set()
 
-    def _serve_and_ask(self) -> None:
+    def _run_programs(self) -> None:
         parameters = self._parameters
         last_ns = None
         if parameters["timeout_ns"] is not None:
             last_ns = self.spec["start_ns"] + parameters["timeout_ns"]
-        with self._bed.enter(self.spec["source"]):
-            self.services.congestion(str(read_sysctl(_CONTROL)))
-        if parameters["server"] is not None:
+        if self._bed.holds(self.spec["source"]):
+            with self._bed.enter(self.spec["source"]):
+                self.services.congestion(str(read_sysctl(_CONTROL)))
+        if self._here[SERVER] and parameters["server"] is not None:
             self._start_program(SERVER, parameters["server"])
-        if parameters["ready"] is None or self._is_ready_before(parameters["ready"], last_ns):
+        if not self._may_ask(last_ns):
+            return
+        if self._here[CLIENT]:
             client = self._start_program(CLIENT, parameters["client"])
             client.end(self._watch(client, last_ns), self._now_ns())
+        else:
+            self._watch(None, None)  # until the other end is over
+
+    def _may_ask(self, last_ns: int | None) -> bool:
+        """Wait until the client may start, here or at the other end; return False if it may not."""
+        ready = self._parameters["ready"]
+        if ready is None:
+            return True
+        if not self._here[SERVER]:
+            return self._watch(None, last_ns) == READY
+        is_ready = self._is_ready_before(ready, last_ns)
+        if is_ready and self._peer is not None:
+            self._peer.tell(READY)
+        return is_ready
 
     def _start_program(self, role: str, arguments: list[str]) -> RunningProgram:
         has_files = self._files is not None
@@ -137,7 +161,8 @@ class ProgramFlow(FlowEngine):
             arguments = [f"{FILES}/{arguments[0]}", *arguments[1:]]
         if role in self._keep_of:
             uid = self._uids[role]
-            self._kept_folders[role] = KeptFolder(str(uid), uid, _SCRATCH_BYTES)
+            path = f"{self._bed.program_folder}/scratch/{uid}"
+            self._kept_folders[role] = KeptFolder(path, uid, _SCRATCH_BYTES)
         request: LaunchRequest = {
             "arguments": arguments,
             "environment": {
@@ -160,6 +185,7 @@ class ProgramFlow(FlowEngine):
             "open_files": _OPEN_FILES,
             "status": -1,
             "rank": None,
+            "parent": None if self._peer is None else os.getpid(),
         }
         # Of two programs that wait for each other without a pause, the server runs first.
         kept = {one["stream"] for one in self._extract.values()} if role == CLIENT else ()
@@ -173,8 +199,8 @@ class ProgramFlow(FlowEngine):
         """Return the text of /etc/hosts: all hosts, and "server" and "client" of this flow."""
         roles = {host: role for role, host in self._hosts.items()}
         lines = [
-            f"{host['address']} {host['name']} {roles.get(host['name'], '')}".rstrip()
-            for host in self._spec["hosts"]
+            f"{address} {host} {roles.get(host, '')}".rstrip()
+            for host, address in self._bed.names().items()
         ]
         return "\n".join(["127.0.0.1 localhost", *lines]) + "\n"
 
@@ -208,7 +234,8 @@ class ProgramFlow(FlowEngine):
 
         Returns:
             ENDED when ``program`` has ended, OUTPUT when a program has printed too much (which has
-            been ended then), STOPPED when the flow ends, OUT_OF_TIME at ``until_ns``.
+            been ended then), STOPPED when the flow ends, here or at the other end, OUT_OF_TIME at
+            ``until_ns``, READY when the other end's server is ready.
         """
         watched = {
             stream: running
@@ -222,6 +249,8 @@ class ProgramFlow(FlowEngine):
                 poll.register(descriptor, select.EPOLLIN)
             if program is not None:
                 poll.register(program.exit_fd, select.EPOLLIN)
+            if self._peer is not None:
+                poll.register(self._peer, select.EPOLLIN)
             if until_ns is not None:
                 timer.arm(self._origin_ns + until_ns)
             reasons: set[str] = set()
@@ -235,6 +264,8 @@ class ProgramFlow(FlowEngine):
                         reasons.add(STOPPED)
                     elif descriptor == timer.fd:
                         reasons.add(OUT_OF_TIME)
+                    elif self._peer is not None and descriptor == self._peer.fileno():
+                        reasons |= {_REASON_OF_SIGNAL[told] for told in self._peer.take()}
                     else:
                         reasons.add(ENDED)
         os.close(timer.fd)
@@ -255,8 +286,10 @@ class ProgramFlow(FlowEngine):
         return system.monotonic_ns() - self._origin_ns
 
 
-_BY_WEIGHT = (OUTPUT, ENDED, STOPPED, OUT_OF_TIME)
+_BY_WEIGHT = (OUTPUT, ENDED, STOPPED, READY, OUT_OF_TIME)
 """Which reason counts of several at a time."""
+
+_REASON_OF_SIGNAL = {READY: READY, OVER: STOPPED}
 
 
 def _free_uid(number: int) -> int:
@@ -269,14 +302,15 @@ def _free_uid(number: int) -> int:
     return uid
 
 
-def _own_copy(folder: str) -> str:
+def _own_copy(bed: Bed, folder: str) -> str:
     """Copy a folder of the bed's input to where every user can read it, and return its path.
 
     A program then reads nothing of the machine that the bed runs on. Flows share a copy.
     """
-    target = f"{_COPIES}/{folder.replace('/', '-')}"
+    source = f"{bed.input_folder}/{folder}"
+    target = f"{bed.program_folder}/programs/{source.replace('/', '-')}"
     if not os.path.isdir(target):
-        shutil.copytree(folder, target)
+        shutil.copytree(source, target)
         for place, _folders, names in os.walk(target):
             for name in (".", *names):
                 os.chmod(f"{place}/{name}", 0o755)

@@ -57,6 +57,7 @@ def answer(**interfaces: InterfaceState) -> SurveyAnswer:
         "interfaces": {**interfaces, "": ["eth0", *interfaces]}, "comes_in_by": "eth0",
         "congestion": {"reno": module(), "cubic": module(), "logwestwood": module()},
         "missing_sysctls": [], "ports_in_use": [], "routes": {}, "echoes": [], "programs": {},
+        "users_programs": {}, "counts": None,
         "io_uring": None, "emulation": None, "clock_source": "tsc",
     }  # fmt: skip
 

@@ -128,12 +128,13 @@ FAULTS: dict[str, tuple[Edits, str, str]] = {
           "congestion: reno, mptcp: {paths: [a]}")],
         "{paths: [a]}", "`lab` does not support Multipath TCP: a lab host has one path",
     ),
-    "programs": (
-        [("traffic: {kind: campaign, controls: [reno, cubic], turn: 1s}",
+    "programs at a host of a machine with others": (
+        [("  - {name: bulk, group: a, congestion: {name: logwestwood, parameters: "
+          "{alpha_max: 64}}}\n", ""),
+         ("traffic: {kind: campaign, controls: [reno, cubic], turn: 1s}",
           "congestion: reno, traffic: {kind: program, client: ['true']}")],
-        "program,",
-        "`lab` does not support program traffic: its client waits for a socket of its server, "
-        "which is on another machine there",
+        "{host: one",
+        "`one` plays 2 hosts, and programs run at a_src0: name a machine for each host",
     ),
     "random arrivals": (
         [("{kind: campaign, controls: [reno, cubic], turn: 1s}",
