@@ -6,35 +6,24 @@ one CPU, which is its worker's: tests on other CPUs do not disturb it.
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from guest.build import GuestKernel
-from tests.guest.realtime import boot
-from tests.lab.inside import NEED_NETEM, NEED_NETEM_AND_LONG, Step
+from tests.lab.in_guest import after
+from tests.lab.inside import NEED_NETEM, NEED_NETEM_AND_LONG
 from tests.support.failed_checks import failed_of_themselves
 
 pytestmark = [pytest.mark.guest, pytest.mark.long]
 
-LONGEST_S = 900
 ROUTER = "router (root@10.231.102.2 port 2200)"
 
 
 @pytest.fixture(scope="module")
 def results(kernel: GuestKernel, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return after(kernel, tmp_path_factory.mktemp("lab"), *NEED_NETEM)
-
-
-def after(kernel: GuestKernel, folder: Path, *steps: Step) -> dict[str, Any]:
-    """Return what came of each step in one boot, by its name."""
-    names = [step.__name__ for step in steps]
-    output = boot.run(kernel, "tests.lab.inside", folder, LONGEST_S, names)
-    found: dict[str, Any] = json.loads((output / "results.json").read_text(encoding="utf-8"))
-    assert sorted(found) == sorted(names)
-    return found
 
 
 @pytest.mark.parametrize("step", [step.__name__ for step in NEED_NETEM])

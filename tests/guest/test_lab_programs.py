@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from guest.build import GuestKernel
-from tests.guest.test_lab import after
+from tests.lab.in_guest import after
 from tests.lab.inside import NEED_COUNTS
 
 pytestmark = [pytest.mark.guest, pytest.mark.long]
