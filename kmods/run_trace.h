@@ -14,6 +14,8 @@
 #define RUN_TRACE_H
 
 #include <linux/ip.h>
+#include <linux/irqflags.h>
+#include <linux/ktime.h>
 #include <linux/netdevice.h>
 #include <linux/skbuff.h>
 #include <linux/timer.h>
@@ -23,6 +25,21 @@
 #include "uapi/run_trace.h"
 
 struct Qdisc;
+
+/*
+ * Now. In a guest's simulated time a reading of the clock takes a process some time unless
+ * interrupts are off. Probes run in processes, too, and a trace must move nothing.
+ */
+static inline u64 run_trace_now_ns(void)
+{
+	unsigned long flags;
+	u64 now_ns;
+
+	local_irq_save(flags);
+	now_ns = ktime_get_ns();
+	local_irq_restore(flags);
+	return now_ns;
+}
 
 /* run_trace_main.c */
 bool run_trace_wants(u32 kind, u64 time_ns);

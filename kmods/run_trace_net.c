@@ -107,7 +107,7 @@ void run_trace_start_xmit(void *data, const struct sk_buff *skb, const struct ne
 {
 	const struct iphdr *ip = NULL;
 	struct sock *sk = skb->sk;
-	u64 now_ns = ktime_get_ns();
+	u64 now_ns = run_trace_now_ns();
 	struct iphdr buffer;
 
 	if (!sk || sock_net(sk) != dev_net(dev))
@@ -125,7 +125,7 @@ void run_trace_start_xmit(void *data, const struct sk_buff *skb, const struct ne
 void run_trace_receive(void *data, struct sk_buff *skb)
 {
 	const struct iphdr *ip = NULL;
-	u64 now_ns = ktime_get_ns();
+	u64 now_ns = run_trace_now_ns();
 	struct iphdr buffer;
 	int offset;
 
@@ -153,7 +153,7 @@ CC_PROBE_OF_KFREE_SKB(run_trace_kfree_skb)
 	struct Qdisc *asked = this_cpu_read(link_asked);
 	struct link_sched_data *link;
 	struct run_trace_drop *record;
-	u64 now_ns = ktime_get_ns();
+	u64 now_ns = run_trace_now_ns();
 	const char *name;
 
 	if (asked) {

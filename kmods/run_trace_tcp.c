@@ -7,14 +7,13 @@
  * interrupt, because a trace is to be complete and in order rather than fast.
  */
 
-#include <linux/ktime.h>
 #include <net/tcp.h>
 
 #include "run_trace_tcp.h"
 
 CC_PROBE_OF_TCP_PROBE(run_trace_tcp_probe)
 {
-	u64 now_ns = ktime_get_ns();
+	u64 now_ns = run_trace_now_ns();
 	struct run_trace_end *end;
 	unsigned long flags;
 
@@ -44,7 +43,7 @@ void run_trace_napi_poll(void *data, struct napi_struct *napi, int work, int bud
 void run_trace_cong_state_set(void *data, struct sock *sk, const u8 ca_state)
 {
 	struct run_trace_event *record = NULL;
-	u64 now_ns = ktime_get_ns();
+	u64 now_ns = run_trace_now_ns();
 	struct run_trace_end *end;
 	unsigned long flags;
 
@@ -67,7 +66,7 @@ void run_trace_cong_state_set(void *data, struct sock *sk, const u8 ca_state)
 CC_PROBE_OF_RETRANSMIT_SKB(run_trace_retransmit_skb)
 {
 	struct run_trace_event *record;
-	u64 now_ns = ktime_get_ns();
+	u64 now_ns = run_trace_now_ns();
 	struct run_trace_end *end;
 	unsigned long flags;
 
@@ -90,7 +89,7 @@ void run_trace_sock_set_state(void *data, const struct sock *sk, const int oldst
 			      const int newstate)
 {
 	struct run_trace_event *record;
-	u64 now_ns = ktime_get_ns();
+	u64 now_ns = run_trace_now_ns();
 	struct run_trace_end *end;
 	unsigned long flags;
 
@@ -139,7 +138,7 @@ void run_trace_timer_entry(void *data, struct timer_list *timer, unsigned long b
 	/* Any timer: the address is only compared with those of known sockets. */
 	struct sock *sk = cc_sock_of_retransmit_timer(timer);
 	struct run_trace_event *record = NULL;
-	u64 now_ns = ktime_get_ns();
+	u64 now_ns = run_trace_now_ns();
 	struct run_trace_end *end;
 	unsigned long flags;
 

@@ -95,6 +95,53 @@ def test_a_trace_changes_nothing_and_has_every_packet(tmp_path: Path, kind: str)
         require_pictures(run, trace)
 
 
+# The client also sends to ports that nobody has, and is told so. The kernel frees packets in
+# processes then, where a reading of the clock takes simulated time.
+PROGRAMS = """\
+version: 1
+name: nobody
+duration: 3s
+topology:
+  kind: dumbbell
+  bottleneck: {rate: 3mbit, delay: 10ms, queue: {limit: 20p}}
+  groups: [{name: ends, hosts: 1, rtt: 40ms}]
+flows:
+  - {name: beside, group: ends, start: 1s, traffic: {kind: cbr, rate: 1mbit}}
+  - name: other
+    group: ends
+    start: 1s
+    traffic:
+      kind: program
+      server: [python3, -S, -c, "import socket
+        \\nf, g = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
+        \\nf.bind(('', 7000)); g.bind(('', 7001))
+        \\nwhile True:
+        \\n d, p = f.recvfrom(9000)
+        \\n f.sendto(d[:10], p); g.sendto(d[:20], p)"]
+      ready: {port: 7000, transport: udp}
+      sender: client
+      client: [python3, -S, -c, "import socket, time
+        \\nfor i in range(50):
+        \\n s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        \\n s.sendto(b'x' * 100, ('server', 7000)); s.sendto(b'y' * 50, ('server', 8000 + i))
+        \\n time.sleep(0.01)"]
+"""
+
+
+def test_a_trace_takes_no_time_from_programs(tmp_path: Path) -> None:
+    file, db = tmp_path / "nobody.yaml", tmp_path / "runs.db"
+    file.write_text(PROGRAMS)
+    made = orchestrator("run", str(file), "--db", str(db), "--json")
+    assert made.exit_code == 0, made.stderr
+    zoomed = orchestrator(
+        "zoom", "last", "--window", "0s..3s", "--trace", "packets,tcp", "--db", str(db), "--json"
+    )
+    assert zoomed.exit_code == 0, zoomed.stderr
+    with Store.open_read_only(db) as store:
+        drops = store.trace(store.load("last").id, 1).tables["drops"]
+    assert len(drops["time_ns"]) >= 10, "nothing is tried"
+
+
 def counted(run: StoredRun, channel: str) -> tuple[int, int] | None:
     """Return how many packets a queue's counters have as transmitted and as dropped."""
     for index, one in enumerate(run.queues):
