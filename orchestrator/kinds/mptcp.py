@@ -17,8 +17,6 @@ from orchestrator.units import listed, shown
 MOST_PATHS = 8
 """MPTCP_PM_ADDR_MAX of net/mptcp/pm_kernel.c."""
 _MOST_NAME = 15
-MULTIPATH_KERNEL = "{source: '6.12', config: {MPTCP: y, MPTCP_IPV6: n}}"
-"""A kernel that has it, as a scenario names it."""
 
 
 def _whole_seconds(time_s: float) -> float:

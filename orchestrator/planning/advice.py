@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from orchestrator.kinds.fields import Path
-from orchestrator.kinds.mptcp import MULTIPATH_KERNEL
 from orchestrator.network import Channel, Hop, Network
 from orchestrator.planning.network.standing_queues import standing_queues
 from orchestrator.planning.randomness import is_random
@@ -89,7 +88,6 @@ def advise(planned: AdviceInput) -> Iterator[Advice]:
     yield from _periods(planned)
     yield from _repetitions(planned)
     yield from _late(planned)
-    yield from _without_multipath(planned)
 
 
 def _queues(planned: AdviceInput, crossing: Mapping[str, list[PlannedFlow]]) -> Iterator[Advice]:
@@ -302,18 +300,3 @@ def _late(planned: AdviceInput) -> Iterator[Advice]:
                 f"{late} of the {total} {what} would begin after the flow's end: they do not "
                 "take place",
             )
-
-
-def _without_multipath(planned: AdviceInput) -> Iterator[Advice]:
-    """Yield advice where Multipath TCP is wanted of a kernel that is built without it.
-
-    It is no error, because a back end on a real machine takes that machine's kernel.
-    """
-    kernel = planned.scenario.kernel
-    if kernel is not None and ("MPTCP", "y") in kernel.choice.config:
-        return
-    for number, flow in enumerate(planned.scenario.flows):
-        if flow.mptcp is not None:
-            text = "a guest's kernel has no Multipath TCP unless the scenario asks for it: write "
-            yield ("flows", number, "mptcp"), f"{text}`kernel: {MULTIPATH_KERNEL}`"
-            return

@@ -46,8 +46,7 @@ class Flow(Strict):
     )
     mptcp: Mptcp | None = Field(
         default=None,
-        description="Multipath TCP over several groups, in place of `group`; needs a kernel with "
-        "CONFIG_MPTCP, such as `kernel: {source: '6.12', config: {MPTCP: y, MPTCP_IPV6: n}}`",
+        description="Multipath TCP over several groups, in place of `group`; on Linux 6.8 or later",
     )
     congestion: Congestion = Field(
         default_factory=lambda: Congestion(name="cubic"),

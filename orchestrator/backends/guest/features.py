@@ -36,8 +36,8 @@ class Feature:
     """Something that a run may want, and the kernels that have it.
 
     ``since`` is the first series that has it and ``until`` the first one without it. ``lack`` says
-    what a kernel lacks, and ``fix`` what to write instead, beside naming another kernel. With a
-    ``config`` only kernels have it whose own sets the first option of that.
+    what a kernel lacks, and ``fix`` what to write instead, beside naming another kernel. A guest's
+    kernel has ``option`` in its configuration, unless a scenario's ``config`` takes it away.
     """
 
     lack: str
@@ -45,7 +45,7 @@ class Feature:
     wants: Callable[[RunSpec], bool]
     since: Series | None = None
     until: Series | None = None
-    config: str = ""
+    option: str = ""
 
     def is_in(self, series: Series) -> bool:
         """Whether a kernel has it."""
@@ -63,21 +63,13 @@ class Feature:
         """The kernels that have it, in words."""
         first = "" if self.since is None else f"from {_text(self.since)} on"
         last = "" if self.until is None else f"before {_text(self.until)}"
-        option = f"with CONFIG_{self.option}=y" if self.config else ""
+        option = f"with CONFIG_{self.option}=y" if self.option else ""
         return " and ".join(filter(None, (first, last, option)))
-
-    @property
-    def option(self) -> str:
-        """The option that a kernel's configuration must have; empty if it needs none."""
-        return self.config.partition(":")[0]
 
     @property
     def named(self) -> str:
         """How to name such a kernel."""
-        name = self.example
-        if not self.config:
-            return f"name such a kernel (`kernel: {name}`, --kernel {name})"
-        return f"name such a kernel, `kernel: {{source: '{name}', config: {{{self.config}}}}}`"
+        return f"name such a kernel (`kernel: {self.example}`, --kernel {self.example})"
 
 
 def _sysctls(spec: RunSpec, name: str) -> list[int]:
@@ -158,7 +150,7 @@ FEATURES = (
         "plain flows (`group`)",
         lambda spec: any(flow.subflow is not None for flow in spec.flows),
         since=(6, 8),
-        config="MPTCP: y, MPTCP_IPV6: n",
+        option="MPTCP",
     ),
     *_of_modules(),
 )
@@ -173,7 +165,7 @@ def lack_of(spec: RunSpec, release: str) -> str | None:
     if series is None:
         return None
     for feature in FEATURES:
-        built = not feature.config or (feature.option, "y") in spec.kernel.config
+        built = (feature.option, "n") not in spec.kernel.config
         if not (built and feature.is_in(series)) and feature.wants(spec):
             return f"{feature.lack}: kernels {feature.kernels} do"
     return None

@@ -27,7 +27,7 @@ PATHS = [
     {"name": "sat", "rate": "1mbit", "delay": "300ms"},
 ]
 MPTCP: dict[str, Any] = {"paths": ["wifi", "lte"]}
-KERNEL = {"source": "6.12", "config": {"MPTCP": True}}
+WITHOUT = {"source": "6.12", "config": {"MPTCP": False}}
 
 
 def planned(tmp_path: Path, *flows: dict[str, Any], hosts: int = 1, **more: Any) -> RunSpec:
@@ -201,29 +201,16 @@ def test_connections_of_a_machine_have_the_same_settings(tmp_path: Path) -> None
     )
 
 
-def test_a_kernel_without_it_is_warned_of_where_the_flow_is(tmp_path: Path) -> None:
-    file = tmp_path / "mptcp.yaml"
-    topology = {"kind": "multipath", "paths": PATHS[:2]}
-    document = {"version": 1, "name": "mptcp", "duration": "5s", "topology": topology,
-                "flows": [{"name": "phone", "mptcp": MPTCP}]}  # fmt: skip
-    for kernel, warned in ((None, 1), ({"source": "6.12", "config": {"HZ": 1000}}, 1), (KERNEL, 0)):
-        file.write_text(json.dumps({**document, **({"kernel": kernel} if kernel else {})}))
-        warnings = [one for one in plan(load(file)).warnings if "Multipath" in one.message]
-        assert len(warnings) == warned, kernel
-    file.write_text(json.dumps(document))
-    (warning,) = plan(load(file)).warnings
-    assert file.read_text()[warning.column - 1 :].startswith(json.dumps(MPTCP))
-
-
-def test_only_a_kernel_with_the_option_has_it(tmp_path: Path) -> None:
+def test_a_kernel_may_be_built_without_it(tmp_path: Path) -> None:
     run = planned(tmp_path, {"name": "phone", "mptcp": MPTCP})
-    with pytest.raises(UsageError, match=r"has no Multipath TCP .*CONFIG_MPTCP=y do\n  fix: name"):
-        require_features(run, "6.12.117")
-    run = planned(tmp_path, {"name": "phone", "mptcp": MPTCP}, kernel=KERNEL)
     require_features(run, "6.12.117")
     assert lack_of_named([run]) is None
-    with pytest.raises(UsageError, match=r"kernels from 6\.8 on and with CONFIG_MPTCP=y do"):
+    lack = r"has no Multipath TCP .*kernels from 6\.8 on and with CONFIG_MPTCP=y do\n  fix: name"
+    with pytest.raises(UsageError, match=lack):
         require_features(run, "6.1.100")
+    run = planned(tmp_path, {"name": "phone", "mptcp": MPTCP}, kernel=WITHOUT)
+    with pytest.raises(UsageError, match=lack):
+        require_features(run, "6.12.117")
     assert not any("Multipath" in text for text in absent_features("6.12"))
 
 
