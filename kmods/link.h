@@ -3,7 +3,7 @@
  * sch_link: what its files share.
  *
  * link_qdisc.c     the qdisc: attributes, statistics, classes
- * link_cut.c       super-packets that become frames
+ * link_cut.c       super-packets that become frames, before or after they wait in the queue
  * link_transmit.c  packets on their way through queue, transmitter and line
  * link_grants.c    transmission by grants
  * link_losses.c    packets that are lost by their numbers
@@ -77,11 +77,16 @@ struct link_sched_data {
 	bool held;			/* whether the transmitter stands still */
 	bool bypass;			/* whether packets pass by line and ring */
 	bool impairing;			/* whether the line is being given a packet */
-	bool cuts;			/* whether super-packets become frames */
+	u8 cuts;			/* when super-packets become frames, TC_LINK_CUTS_* */
 	bool owned;			/* whether packets belong to sockets until they are sent */
 	struct sk_buff *unsent;		/* of those on their way, the first that does */
 	u64 cut_packets;
-	u64 cut_frames;			/* made of these */
+	u64 cut_frames;			/* of these */
+	struct sk_buff *pieces;		/* frames of the super-packet that is being sent */
+	u32 pieces_frames;
+	u32 pieces_bytes;
+	u32 more_frames;		/* that waiting super-packets have, beyond one each */
+	u64 refused_frames;		/* the same of those that the queue has dropped */
 	struct link_losses *losses;	/* packets to lose, NULL until there is a list */
 	u64 earlier_packets;		/* counted by all lists before */
 	u64 earlier_lost;
@@ -105,8 +110,23 @@ static inline bool link_is_fifo(const struct Qdisc *queue)
 	return queue->ops == &pfifo_qdisc_ops || queue->ops == &bfifo_qdisc_ops;
 }
 
+/* Whether the queue may be asked later than the transmitter is free */
+static inline bool link_asks_late(const struct link_sched_data *q)
+{
+	return link_is_fifo(q->queue) && q->cuts != TC_LINK_CUTS_LAST;
+}
+
+/* Whether something waits for the transmitter */
+static inline bool link_waits(const struct link_sched_data *q)
+{
+	return q->queue->q.qlen || q->pieces;
+}
+
 /* link_cut.c */
 int link_enqueue(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
+struct sk_buff *link_cut_last(struct Qdisc *sch, struct sk_buff *whole, u64 now_ns);
+struct sk_buff *link_next_piece(struct link_sched_data *q);
+void link_drop_pieces(struct link_sched_data *q);
 
 /* link_transmit.c */
 int link_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to_free);
@@ -137,7 +157,8 @@ void link_ring_drop_all(struct link_ring *ring);
 
 /* link_sojourn.c */
 int link_sojourn_init(struct link_sojourn *sojourn);
-void link_sojourn_begin(struct link_sojourn *sojourn, struct sk_buff *skb, u64 now_ns);
+void link_sojourn_begin(struct sk_buff *skb, u64 now_ns);
+u64 link_sojourn_begun_ns(const struct sk_buff *skb);
 u64 link_sojourn_end(struct link_sojourn *sojourn, const struct sk_buff *skb, u64 now_ns);
 void link_sojourn_new_interval(struct link_sojourn *sojourn);
 int link_sojourn_dump(const struct link_sojourn *sojourn, struct sk_buff *skb);

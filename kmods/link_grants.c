@@ -26,7 +26,7 @@ void link_transmit_by_grants(struct Qdisc *sch, u64 now_ns)
 		u32 bytes;
 
 		if (!q->partial) {
-			q->partial = q->queue->q.qlen ? link_next(sch, now_ns) : NULL;
+			q->partial = link_waits(q) ? link_next(sch, now_ns) : NULL;
 			if (!q->partial) {
 				q->credit_bytes = 0;
 				return;
@@ -64,6 +64,6 @@ void link_set_granted(struct Qdisc *sch, bool granted, u64 now_ns)
 /* Let bytes leave, if packets wait. */
 void link_grant(struct link_sched_data *q, u32 bytes)
 {
-	if (q->partial || q->queue->q.qlen)
+	if (q->partial || link_waits(q))
 		q->credit_bytes += bytes;
 }

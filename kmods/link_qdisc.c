@@ -15,9 +15,10 @@
  *
  * A link can lose packets by their numbers (link_losses.c), before a qdisc of class 2 gets them.
  *
- * A link can cut super-packets into frames when they come (link_cut.c), as the NIC of the host does
- * at which it begins. It can leave packets to their sockets until they have been sent, as that NIC
- * does, so that TCP small queues limit what waits there.
+ * A link can cut super-packets into frames (link_cut.c), as the NIC of the host does at which it
+ * begins: when they come, or when their transmission begins, if the queue is that host's qdisc. It
+ * can leave packets to their sockets until they have been sent, as that NIC does, so that TCP small
+ * queues limit what waits there.
  *
  * A link can end at a NIC that moderates its interrupts (link_ring.c): frames that arrive wait in
  * its ring for the next one. They count as on their way until then.
@@ -34,7 +35,8 @@
  * all packets that wait, are transmitted or are on their way. The backlog of class 1 has those
  * that wait. Its drops are those of both classes, and the packets lost by their numbers. Since a
  * FIFO is asked for packets late (link_transmit.c), "sent" and the counters of class 1 may lag
- * behind; struct tc_link_xstats has the present values.
+ * behind; struct tc_link_xstats has the present values. A queue that has super-packets counts these
+ * itself, and struct tc_link_xstats their frames.
  */
 
 #include <linux/errno.h>
@@ -69,7 +71,7 @@ static const struct nla_policy link_policy[TCA_LINK_MAX + 1] = {
 	[TCA_LINK_LOSSES_DATA] = NLA_POLICY_MAX(NLA_U8, 1),
 	[TCA_LINK_INTERVAL] = NLA_POLICY_RANGE(NLA_U8, 1, 1),
 	[TCA_LINK_HELD] = NLA_POLICY_MAX(NLA_U8, 1),
-	[TCA_LINK_CUTS] = NLA_POLICY_MAX(NLA_U8, 1),
+	[TCA_LINK_CUTS] = NLA_POLICY_MAX(NLA_U8, TC_LINK_CUTS_LAST),
 	[TCA_LINK_OWNED] = NLA_POLICY_MAX(NLA_U8, 1),
 	[TCA_LINK_COALESCE_NS] = NLA_POLICY_FULL_RANGE(NLA_U64, &link_coalescing),
 	[TCA_LINK_COALESCE_FRAMES] = { .type = NLA_U32 },
@@ -246,10 +248,12 @@ static int link_dump_stats(struct Qdisc *sch, struct gnet_dump *d)
 	due = link_due(q, ktime_get_ns());
 	stats.sent_bytes = u64_stats_read(&sch->bstats.bytes) + due.bytes;
 	stats.sent_packets = u64_stats_read(&sch->bstats.packets) + due.packets;
-	stats.queue_bytes = u64_stats_read(&q->queue->bstats.bytes) + due.bytes;
-	stats.queue_packets = u64_stats_read(&q->queue->bstats.packets) + due.packets;
-	stats.queue_backlog = q->queue->qstats.backlog - due.bytes;
-	stats.queue_qlen = q->queue->q.qlen - due.packets;
+	stats.queue_bytes = u64_stats_read(&q->queue->bstats.bytes) + due.bytes - q->pieces_bytes;
+	stats.queue_packets = u64_stats_read(&q->queue->bstats.packets) + due.packets -
+			      q->pieces_frames;
+	stats.queue_backlog = q->queue->qstats.backlog - due.bytes + q->pieces_bytes;
+	stats.queue_qlen = q->queue->q.qlen + q->more_frames - due.packets + q->pieces_frames;
+	stats.queue_drops = q->queue->qstats.drops + q->refused_frames;
 	stats.losses_earlier_packets = q->earlier_packets;
 	stats.losses_earlier_lost = q->earlier_lost;
 	if (q->losses) {

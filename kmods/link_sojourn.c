@@ -37,17 +37,21 @@ int link_sojourn_init(struct link_sojourn *sojourn)
 }
 
 /* Note that the queue gets a packet */
-void link_sojourn_begin(struct link_sojourn *sojourn, struct sk_buff *skb, u64 now_ns)
+void link_sojourn_begin(struct sk_buff *skb, u64 now_ns)
 {
 	link_queued_cb(skb)->enqueued_ns = now_ns;
-	if (unlikely(skb_is_gso(skb)))
-		sojourn->aggregates++;
+}
+
+/* Return when the queue got a packet */
+u64 link_sojourn_begun_ns(const struct sk_buff *skb)
+{
+	return link_queued_cb(skb)->enqueued_ns;
 }
 
 /* Count a packet whose transmission begins; return how long it has waited */
 u64 link_sojourn_end(struct link_sojourn *sojourn, const struct sk_buff *skb, u64 now_ns)
 {
-	u64 begin_ns = link_queued_cb(skb)->enqueued_ns;
+	u64 begin_ns = link_sojourn_begun_ns(skb);
 	u64 waited_ns = now_ns > begin_ns ? now_ns - begin_ns : 0;
 
 	sojourn->packets++;

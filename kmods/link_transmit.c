@@ -91,19 +91,36 @@ static void link_note_empty(struct link_sched_data *q)
 		q->queue->dequeue(q->queue);
 }
 
-/* Take the next packet out of the queue, whose transmission begins then. */
-struct sk_buff *link_next(struct Qdisc *sch, u64 begins_ns)
+/* Take the next packet out of the queue, or the first frame of a super-packet. */
+static struct sk_buff *link_take_out(struct Qdisc *sch, u64 now_ns)
 {
 	struct link_sched_data *q = qdisc_priv(sch);
 	bool traced = trace_link_packet_enabled();
 	struct sk_buff *skb;
-	u64 waited_ns;
 
+	if (q->pieces)
+		return link_next_piece(q);
 	if (traced)
 		this_cpu_write(link_asked, sch);
 	skb = q->queue->dequeue(q->queue);
 	if (traced)
 		this_cpu_write(link_asked, NULL);
+	if (!skb || likely(!skb_is_gso(skb)) || q->cuts != TC_LINK_CUTS_LAST)
+		return skb;
+	skb = link_cut_last(sch, skb, now_ns);
+	if (skb && unlikely(skb_is_gso(skb)))	/* a device that has TSO gets no frames */
+		q->sojourn.aggregates++;
+	return skb;
+}
+
+/* Take the next packet, whose transmission begins then. */
+struct sk_buff *link_next(struct Qdisc *sch, u64 begins_ns)
+{
+	struct link_sched_data *q = qdisc_priv(sch);
+	struct sk_buff *skb;
+	u64 waited_ns;
+
+	skb = link_take_out(sch, begins_ns);
 	if (!skb)
 		return NULL;
 	qdisc_bstats_update(sch, skb);
@@ -121,7 +138,7 @@ static void link_transmit_by_rate(struct Qdisc *sch, u64 now_ns)
 
 	if (unlikely(q->held))
 		return;
-	while (q->queue->q.qlen && q->free_ns <= now_ns) {
+	while (link_waits(q) && q->free_ns <= now_ns) {
 		if (!q->waited) {
 			q->free_ns = now_ns;
 			q->rest_bit_ns = 0;
@@ -136,7 +153,7 @@ static void link_transmit_by_rate(struct Qdisc *sch, u64 now_ns)
 						   &q->rest_bit_ns);
 		link_put(q, skb, q->free_ns);
 	}
-	q->waited = q->queue->q.qlen > 0;
+	q->waited = link_waits(q);
 }
 
 /* Begin all transmissions that are due. */
@@ -157,7 +174,7 @@ struct link_due link_due(const struct link_sched_data *q, u64 now_ns)
 	struct link_due due = {};
 	const struct sk_buff *skb;
 
-	if (!q->waited || q->granted || q->held || !link_is_fifo(q->queue))
+	if (!q->waited || q->granted || q->held || !link_asks_late(q))
 		return due;
 	for (skb = q->queue->q.head; skb && free_ns <= now_ns; skb = skb->next) {
 		due.packets++;
@@ -195,7 +212,9 @@ int link_enqueue_one(struct sk_buff *skb, struct Qdisc *sch, struct sk_buff **to
 		/* What should have left by now makes room first. */
 		if (q->waited && !q->granted)
 			link_transmit_by_rate(sch, now_ns);
-		link_sojourn_begin(&q->sojourn, skb, now_ns);
+		link_sojourn_begin(skb, now_ns);
+		if (unlikely(skb_is_gso(skb)) && q->cuts != TC_LINK_CUTS_LAST)
+			q->sojourn.aggregates++;
 		result = qdisc_enqueue(skb, q->queue, to_free);
 		if (traced)
 			link_trace_enqueue(sch, skb, ecn, result, *to_free, before, now_ns);
@@ -293,7 +312,7 @@ struct sk_buff *link_dequeue(struct Qdisc *sch)
 		next_ns = min(next_ns, link_cb(q->unsent)->sent_ns);
 	if (q->ring.frames)
 		next_ns = min(next_ns, q->ring.interrupt_ns);
-	if (q->waited && !q->granted && !q->held && !link_is_fifo(q->queue))
+	if (q->waited && !q->granted && !q->held && !link_asks_late(q))
 		next_ns = min(next_ns, q->free_ns);
 	if (next_ns != U64_MAX)
 		qdisc_watchdog_schedule_ns(&q->watchdog, next_ns);
@@ -348,6 +367,7 @@ void link_drop_all(struct link_sched_data *q)
 {
 	rtnl_kfree_skbs(q->first, q->last);
 	rtnl_kfree_skbs(q->partial, q->partial);
+	link_drop_pieces(q);
 	link_ring_drop_all(&q->ring);
 	q->first = NULL;
 	q->last = NULL;

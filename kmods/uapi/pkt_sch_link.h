@@ -52,7 +52,7 @@ enum {
 	TCA_LINK_LOSSES_DATA,	/* u8, 1: only packets with payload count; 0: all */
 	TCA_LINK_INTERVAL,	/* u8, 1: begin an interval of the largest sojourn time */
 	TCA_LINK_HELD,		/* u8, 1: the transmitter stands still; 0: it goes on */
-	TCA_LINK_CUTS,		/* u8, 1: super-packets (GSO) that come are cut into frames */
+	TCA_LINK_CUTS,		/* u8, TC_LINK_CUTS_*: when super-packets become frames */
 	TCA_LINK_OWNED,		/* u8, 1: packets belong to their socket until they are sent */
 	TCA_LINK_COALESCE_NS,	/* u64, from a frame in the receive ring to its interrupt */
 	TCA_LINK_COALESCE_FRAMES, /* u32, so many frames raise it at once; 0: no number does */
@@ -61,6 +61,14 @@ enum {
 };
 
 #define TCA_LINK_MAX		(__TCA_LINK_MAX - 1)
+
+/*
+ * When super-packets (GSO) are cut into frames. Where the queue is a host's qdisc, which has them
+ * whole, they are cut as their transmission begins. It must drop packets only when it gets one.
+ */
+#define TC_LINK_CUTS_NEVER	0
+#define TC_LINK_CUTS_FIRST	1	/* before they wait in the queue */
+#define TC_LINK_CUTS_LAST	2	/* after */
 
 /* Packets by their numbers, from 1 on; both ends are included */
 struct tc_link_range {
@@ -84,13 +92,14 @@ struct tc_link_xstats {
 	__u64	losses_lost;		/* of these */
 	__u64	losses_earlier_packets;	/* counted by all lists before */
 	__u64	losses_earlier_lost;
-	__u64	cut_packets;		/* super-packets that were cut */
-	__u64	cut_frames;		/* made of them */
-	__u64	aggregates;		/* super-packets that came to the queue as such */
+	__u64	cut_packets;		/* super-packets that came, to be cut */
+	__u64	cut_frames;		/* that they have */
+	__u64	aggregates;		/* super-packets that were not cut in time */
 	__u64	ring_interrupts;	/* of the NIC at which the link ends */
 	__u64	ring_delivered;		/* frames that its host got by them */
 	__u64	ring_drops;		/* frames that found the receive ring full */
 	__u64	ring_frames;		/* frames that wait there */
+	__u64	queue_drops;		/* by the queue; of a super-packet all its frames */
 };
 
 /*

@@ -8,18 +8,18 @@ from orchestrator.network import Channel
 from orchestrator.planning.runspec import PlannedFlow
 from orchestrator.protocol.links import chosen
 from orchestrator.protocol.links.chosen import ChosenPackets
-from orchestrator.protocol.links.link import Transmitter
+from orchestrator.protocol.links.link import Cuts, Transmitter
 from orchestrator.protocol.links.qdisc import Setting
 from orchestrator.protocol.specification import LinkQdiscSpec, LinkStep
 
 
 def link_document(
-    channel: Channel, cuts: bool = False, owned: bool = False
+    channel: Channel, cuts: Cuts | None = None, owned: bool = False
 ) -> LinkQdiscSpec | None:
     """Return the sch_link of one direction, None when packets pass it at once.
 
-    Where packets are impaired, the delay is netem's. ``cuts`` makes frames of super-packets there,
-    and with ``owned`` packets belong to their sockets until they have been sent.
+    Where packets are impaired, the delay is netem's. ``cuts`` says when super-packets become frames
+    there, and with ``owned`` packets belong to their sockets until they have been sent.
     """
     if channel.rate_bps is None and not (
         channel.delay_s

@@ -20,6 +20,7 @@ from orchestrator.kinds.tcp import KERNELS_OWN, RTAX_MTU
 from orchestrator.network import Channel, Network
 from orchestrator.planning.flows import programs
 from orchestrator.planning.runspec import Pair, PlannedFlow, RunSpec, at_most
+from orchestrator.protocol.links.link import Cuts
 from orchestrator.protocol.numbering import host_address, host_mac
 from orchestrator.protocol.ports import CLIENT_PORT_OFFSET
 from orchestrator.protocol.specification import (
@@ -201,9 +202,25 @@ def _channels(network: Network) -> dict[str, Channel]:
     return {hop.name: hop.channel for link in network.links for hop in link.hops}
 
 
+_DROPS_ON_ARRIVAL_ONLY = ("pfifo", "bfifo", "fq")
+
+
+def _cuts(channel: Channel, node: str, network: Network) -> Cuts:
+    """Return when a link that begins at a host with TSO makes frames.
+
+    A queue of the host's has super-packets whole. Frames of one that drops packets which wait could
+    not be counted, and the limit of a queue that the scenario gives the link is in frames.
+    """
+    of_host = node in network.small_queue_hosts or node in network.qdisc_hosts
+    kind = "pfifo" if channel.queue is None else channel.queue.qdisc.kind
+    last = of_host and not channel.is_bottleneck and kind in _DROPS_ON_ARRIVAL_ONLY
+    return "last" if last else "first"
+
+
 def _channel(channel: Channel, run: RunSpec, link: int, direction: int, node: str) -> ChannelSpec:
     """Return one direction of a link, which begins at ``node``."""
-    cuts, owned = node in run.network.tso_hosts, node in run.network.small_queue_hosts
+    owned = node in run.network.small_queue_hosts
+    cuts = _cuts(channel, node, run.network) if node in run.network.tso_hosts else None
     shaped = channel.queue is not None and channel.rate_bps is not None
     document: ChannelSpec = {
         "link": link_document(channel, cuts, owned),

@@ -1,7 +1,8 @@
 """Queueing disciplines of hosts: what Linux has in front of a network card.
 
-Their limits count packets as a host makes them. With TSO these are super-packets, which become
-frames before they wait here. So each counts as the frames that it has at most.
+Their limits count packets as a host makes them. With TSO these are super-packets, which wait here
+whole. Only in fq_codel, which also drops packets that wait, they become frames before. So each
+counts there as the frames that it has at most.
 """
 
 from __future__ import annotations
@@ -54,16 +55,16 @@ def frames_of_packet(mtu_bytes: int = DEFAULT_MTU_BYTES) -> int:
 def host_queue(name: HostQdisc, frames: int) -> QueueSpec | None:
     """Return a host's queue with the kernel's defaults, None where it has none of its own.
 
-    ``frames`` is how many frames a packet has at most. pfifo_fast is a FIFO here: its bands are for
-    packets of several priorities.
+    ``frames`` is how many frames a packet of fq_codel's has at most. pfifo_fast is a FIFO here: its
+    bands are for packets of several priorities.
     """
     match name:
         case "fq":
-            limit = Limit(packets=_FQ_PACKETS * frames)
-            return PacingFq(kind="fq", limit=limit, flow_limit=_FQ_FLOW_PACKETS * frames)
+            limit = Limit(packets=_FQ_PACKETS)
+            return PacingFq(kind="fq", limit=limit, flow_limit=_FQ_FLOW_PACKETS)
         case "fq_codel":
             return FqCodel(kind="fq_codel", limit=Limit(packets=_FQ_CODEL_PACKETS * frames))
         case "pfifo_fast":
-            return DropTail(limit=Limit(packets=_PFIFO_FAST_PACKETS * frames))
+            return DropTail(limit=Limit(packets=_PFIFO_FAST_PACKETS))
         case "none":
             return None

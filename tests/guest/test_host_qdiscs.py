@@ -65,3 +65,16 @@ def test_a_host_whose_own_link_is_the_slowest_has_the_delay_of_its_discipline(
         assert min(delays) > 0.1
     else:
         assert max(delays) < 0.05
+
+
+def test_super_packets_that_find_the_queue_full_are_lost_whole_and_counted_by_frames(
+    run: Run,
+) -> None:
+    found = run(
+        *OWN_LINK, "duration=15s", "host={offloads: [tso], qdisc: pfifo_fast}",
+        "flows=[{name: f, group: a, congestion: cubic, count: 30}]",
+    )  # fmt: skip
+    assert failed_checks(found) == set(), found["fidelity"]
+    checks = {check["name"]: check for check in found["fidelity"]["checks"]}
+    assert "conservation" in checks, "each frame is accounted for"
+    assert sum(flow["retransmitted_segments"] for flow in found["flows"]) > 100

@@ -8,7 +8,7 @@ delay is then 0.
 from __future__ import annotations
 
 import struct
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from orchestrator.protocol.links.qdisc import Qdisc, Setting
 from orchestrator.protocol.units import nanoseconds
@@ -37,8 +37,12 @@ GRANT_BYTES_ATTRIBUTE = 5
 _BYPASS = (6,)
 _HELD = (12,)
 _CUTS = (13,)
+_WHEN = {"first": 1, "last": 2}
 _OWNED = (14,)
 _COALESCE, _COALESCE_FRAMES, _RING = (15,), (16,), (17,)
+Cuts = Literal["first", "last"]
+"""When super-packets become frames, before or after they wait in the queue: TC_LINK_CUTS_*."""
+
 INTERVAL_ATTRIBUTE = 11
 """TCA_LINK_INTERVAL: begins another interval of the largest sojourn time."""
 
@@ -61,6 +65,7 @@ XSTATS_FIELDS = {
     "ring_delivered": "Q",
     "ring_drops": "Q",
     "ring_frames": "Q",
+    "queue_drops": "Q",
 }
 """Names and formats of the fields of struct tc_link_xstats."""
 XSTATS = struct.Struct("=" + "".join(XSTATS_FIELDS.values()))
@@ -115,14 +120,15 @@ class ReceiveRing(NamedTuple):
 class Transmitter(NamedTuple):
     """How one direction of a link sends packets; a rate of None takes no time.
 
-    One that ``cuts`` makes frames of super-packets when they come, as a network card with TSO does.
+    One that ``cuts`` makes frames of super-packets, as a network card with TSO does: ``first``, or
+    ``last`` where the queue is the host's and has them whole.
     With ``owned`` packets belong to their sockets until they have been sent. With a ``ring`` they
     wait for an interrupt where the link ends.
     """
 
     rate_bps: int | None
     delay_s: float
-    cuts: bool = False
+    cuts: Cuts | None = None
     owned: bool = False
     ring: ReceiveRing | None = None
 
@@ -134,7 +140,7 @@ class Transmitter(NamedTuple):
             delay_setting(self.delay_s),
             Setting(GRANTED, _GRANTED, 0, "B"),
             bypass_setting(False),
-            *((Setting(CUTS, _CUTS, 1, "B"),) if self.cuts else ()),
+            *((Setting(CUTS, _CUTS, _WHEN[self.cuts], "B"),) if self.cuts else ()),
             *((Setting(OWNED, _OWNED, 1, "B"),) if self.owned else ()),
             *(() if self.ring is None else self.ring.settings()),
         ))  # fmt: skip

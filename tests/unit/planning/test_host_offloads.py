@@ -27,10 +27,14 @@ def planned(*overrides: str) -> RunSpec:
     return run
 
 
-def cutting(document: Any) -> set[str]:
-    """Return the channels whose links cut super-packets."""
+LAST = 2
+"""TC_LINK_CUTS_LAST."""
+
+
+def cutting(document: Any) -> dict[str, int]:
+    """Return when links cut super-packets, by their channels."""
     return {
-        f"{link['name']}:{direction}"
+        f"{link['name']}:{direction}": setting["value"]
         for link in document["links"]
         for direction in ("forward", "reverse")
         for setting in (link[direction]["link"] or {"settings": []})["settings"]
@@ -47,7 +51,7 @@ def faults(*overrides: str) -> list[str]:
 def test_only_links_that_begin_at_a_host_cut_and_they_read_it_back() -> None:
     document = bed_spec(planned(TSO), 2**30)
     assert document["tso_hosts"] == list(HOSTS)
-    assert cutting(document) == {
+    assert set(cutting(document)) == {
         "a_src0:forward", "a_dst0:reverse", "b_src0:forward", "b_dst0:reverse",
     }  # fmt: skip
     (link,) = (each for each in document["links"] if each["name"] == "a_src0")
@@ -70,8 +74,15 @@ def test_small_queues_are_a_setting_of_the_same_links_with_or_without_tso() -> N
         ([attributes()["OWNED"]], 1, 1),
     )
     both = planned("host={offloads: [tso], small_queues: true}")
-    assert len(cutting(bed_spec(both, 2**30))) == 4
+    assert list(cutting(bed_spec(both, 2**30)).values()) == [LAST] * 4
     assert network_json.decode(network_json.encode(both.network)).small_queue_hosts == HOSTS
+
+
+def test_the_limit_of_a_queue_that_the_scenario_gives_is_in_frames() -> None:
+    access = "topology.groups.a.source_access={rate: 100mbit, delay: 20ms, queue: {limit: 20p}}"
+    document = bed_spec(planned(access, "host={offloads: [tso], small_queues: true}"), 2**30)
+    assert cutting(document)["a_src0:forward"] == 1
+    assert cutting(document)["b_src0:forward"] == LAST
 
 
 def test_a_queue_that_paces_by_sockets_is_refused_at_a_host_with_small_queues() -> None:
@@ -91,13 +102,13 @@ def test_a_queue_that_paces_by_sockets_is_refused_at_a_host_with_small_queues() 
 def test_without_tso_nothing_of_it_is_in_the_specification(override: str) -> None:
     document = bed_spec(planned(override), 2**30)
     assert document == bed_spec(planned(), 2**30)
-    assert ("tso_hosts" in document, cutting(document)) == (False, set())
+    assert ("tso_hosts" in document, cutting(document)) == (False, {})
 
 
 def test_a_link_of_a_host_without_rate_and_delay_cuts_too() -> None:
     access = "topology.groups.a.access={delay: 0s}"
     document = bed_spec(planned(TSO, access), 2**30)
-    assert {"a_src0:forward", "a_dst0:reverse"} <= cutting(document)
+    assert {"a_src0:forward", "a_dst0:reverse"} <= set(cutting(document))
     (link,) = (each for each in bed_spec(planned(access), 2**30)["links"] if each["a"] == "a_src0")
     assert link["forward"]["link"] is None
 
@@ -290,15 +301,21 @@ def test_a_host_has_its_queueing_discipline_where_its_links_begin() -> None:
     assert planned(*FQ).network.qdisc_hosts == HOSTS
 
 
-def test_limits_count_the_frames_of_super_packets() -> None:
+def test_limits_count_super_packets_where_they_wait_whole() -> None:
     """64 kB are 45 segments of 1448 bytes."""
     document = bed_spec(planned(*FQ, TSO), 2**30)
     asked = settings(queue_of(document, "a_src0", "forward"))
-    assert (asked["limit_packets"], asked["flow_limit_packets"]) == (450_000, 4500)
+    assert (asked["limit_packets"], asked["flow_limit_packets"]) == (10_000, 100)
+    assert cutting(document)["a_src0:forward"] == LAST
     document = bed_spec(planned("host.groups.a.qdisc=pfifo_fast", TSO), 2**30)
     queue = queue_of(document, "a_src0", "forward")
-    assert (queue["kind"], settings(queue)["limit_packets"]) == ("pfifo", 45_000)
+    assert (queue["kind"], settings(queue)["limit_packets"]) == ("pfifo", 1000)
+    assert (cutting(document)["a_src0:forward"], cutting(document)["b_src0:forward"]) == (LAST, 1)
     assert settings(queue_of(document, "b_src0", "forward"))["limit_packets"] == 100_000
+    document = bed_spec(planned("host.qdisc=fq_codel", TSO), 2**30)
+    queue = queue_of(document, "a_src0", "forward")
+    assert (queue["kind"], settings(queue)["limit_packets"]) == ("fq_codel", 460_800)
+    assert cutting(document)["a_src0:forward"] == 1
 
 
 def test_a_host_may_have_none_of_its_own_where_all_have_one() -> None:

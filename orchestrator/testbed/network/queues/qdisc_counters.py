@@ -1,7 +1,8 @@
 """Reads the counters of queueing disciplines over rtnetlink.
 
 sch_link asks a FIFO for its packets late (kmods/link_transmit.c), so the FIFO's own counters may be
-those of before. The link's statistics, struct tc_link_xstats, have those of now.
+those of before. Where a host's queue has super-packets, these are what it counts itself. The link's
+statistics, struct tc_link_xstats, have those of now, and of frames.
 """
 
 from __future__ import annotations
@@ -113,8 +114,9 @@ class NamespaceCounters:
 def _places_now(data: bytes, handle: int, span: Span, link: Span | None) -> list[int]:
     """Return the places of a qdisc's eight words that are those of now.
 
-    A FIFO is asked for packets late, so its own counters may be those of before. Those of now are
-    among the statistics of the link above it. A netem's drops are those of the whole line.
+    A FIFO is asked for packets late, so its own counters may be those of before, and a host's queue
+    may have super-packets. The counters of now, of frames, are among the statistics of the link
+    above it. A netem's drops are those of the whole line.
 
     Args:
         data: the kernel's answer.
@@ -131,9 +133,10 @@ def _places_now(data: bytes, handle: int, span: Span, link: Span | None) -> list
     elif handle == LINK_HANDLE:
         octets, packets = link_offsets["sent_bytes"], link_offsets["sent_packets"]
         offsets[:_DROPS] = [octets, octets + 4, packets]
-    elif _kind(data, span) in FIFOS:
+    elif _kind(data, span) in (*FIFOS, "fq"):
         octets, packets = link_offsets["queue_bytes"], link_offsets["queue_packets"]
-        offsets[:_DROPS] = [octets, octets + 4, packets]
+        drops = link_offsets["queue_drops"]
+        offsets[: _DROPS + 1] = [octets, octets + 4, packets, drops]
         offsets[_WAITING:] = [link_offsets["queue_backlog"], link_offsets["queue_qlen"]]
     return offsets
 
