@@ -30,6 +30,7 @@ class Case:
         hops: bottlenecks in a row.
         repetitions: runs with seeds of their own.
         limit: limit of each bottleneck's queue.
+        host: network cards and qdiscs of all hosts, YAML; empty for plain ones.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Case:
     hops: int = 1
     repetitions: int = 1
     limit: str = "1bdp"
+    host: str = ""
 
     def scenario(self) -> str:
         """Return the scenario's text."""
@@ -71,6 +73,7 @@ topology:
 flows:
   - {{name: f, group: a, count: {self.flows}, congestion: cubic, traffic: {{kind: bulk}}}}
 sample: {{tcp: {sample}, queue: {sample}}}
+{self.host and f"host: {self.host}"}
 """
 
     @property
@@ -92,9 +95,16 @@ def named(cases: Sequence[Case], names: Sequence[str]) -> list[Case]:
     return [known[name] for name in names] or list(cases)
 
 
+_REAL = "{offloads: [tso, gro], coalesce: 50us, qdisc: fq, small_queues: true}"
+
 CASES = (
+    Case("100mbit-2s", 1e8, 2, access_bps=1e9),
+    Case("100mbit-2s-40", 1e8, 2, access_bps=1e9, repetitions=40),
     Case("100mbit-30s", 1e8, 30, access_bps=1e9),
     Case("1gbit-10s", 1e9, 10),
+    Case("1gbit-10s-real", 1e9, 10, host=_REAL),
+    Case("10gbit-4s", 1e10, 4, access_bps=25e9),
+    Case("10gbit-4s-real", 1e10, 4, access_bps=25e9, host=_REAL),
     Case("10flows-10ms", 1e8, 30, flows=10, access_bps=1e9, sample_s=0.01),
     Case("10flows-bare", 1e8, 30, flows=10, access_bps=1e9, sample_s=30),
     Case("10hosts-10ms", 1e8, 30, pairs=10, access_bps=1e9, sample_s=0.01),

@@ -75,8 +75,13 @@ def ns3(results: Results) -> str:
 
 
 RUN_NAMES = {
+    "100mbit-2s": "1 CUBIC flow, 100 Mbit/s, RTT 20 ms, 2 s",
+    "100mbit-2s-40": "the same forty times, by one command",
     "100mbit-30s": "1 CUBIC flow, 100 Mbit/s, RTT 20 ms, 30 s",
     "1gbit-10s": "1 CUBIC flow, 1 Gbit/s, RTT 20 ms, 10 s",
+    "1gbit-10s-real": "the same with [hosts like real ones](hosts.md)",
+    "10gbit-4s": "1 CUBIC flow, 10 Gbit/s, RTT 20 ms, 4 s",
+    "10gbit-4s-real": "the same with hosts like real ones",
     "10flows-bare": "10 CUBIC flows of one host, 100 Mbit/s, 30 s",
     "10flows-10ms": "the same, sampled every 10 ms",
     "10hosts-bare": "10 CUBIC flows of ten hosts (20 access links, each sampled), 100 Mbit/s, 30 s",
@@ -89,14 +94,23 @@ RUN_NAMES = {
 
 def runs(results: Results) -> str:
     """Return the table of whole runs, in the order of ``RUN_NAMES``."""
-    found = {row["case"]: seconds(row["ours_s"]) for row in results["rows"]}
-    rows = [(title, found[name]) for name, title in RUN_NAMES.items() if name in found]
+    found = {row["case"]: row for row in results["rows"]}
+    rows = [
+        (title, seconds(found[name]["ours_s"]), _goal(found[name]))
+        for name, title in RUN_NAMES.items()
+        if name in found
+    ]
     cost = ", ".join(
         f"{100 * part:+.0f}% with {'one host' if kind == '10flows' else 'ten hosts'}"
         for kind, part in results["sampling_cost"].items()
     )
     words = f"\n\nSampling every 10 ms costs {cost} (medians of pairs)." if cost else ""
-    return table(("run", "wall time"), rows) + words
+    return table(("run", "wall time", "goal"), rows) + words
+
+
+def _goal(row: Mapping[str, Any]) -> str:
+    goal_s = row.get("goal_s")
+    return "" if goal_s is None else f"{goal_s:g} s"
 
 
 def kernels(results: Results) -> str:
