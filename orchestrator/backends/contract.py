@@ -84,14 +84,17 @@ class RunContext:
     """What a back end needs for one run. All files of the run go to ``folder``, which is empty.
 
     If the run fails, the runner keeps ``folder/console`` and ``folder/out/bed.log``. No other run
-    of this plan uses the CPU ``cpu``. A process group passed to ``add_group`` is ended when this
-    process is interrupted or dies, until it is passed to ``remove_group``. A back end without a
-    process group checks ``stopping`` periodically, and ends the run when it is set. ``bounds``
-    limits how long the run may take and how much it may write. ``held`` is closed when the run has
-    been stored, or has failed. ``restart_clock`` is called if the run begins later than this
-    context was made; the run's wall time does not include what was before. A back end appends to
-    ``waited_s`` how long its bed waited for a processor, if the bed ran here. A back end that
-    decodes samples while the run goes on passes its decoder to ``watch_samples`` periodically.
+    of this plan uses the CPU ``cpu``, where there are enough. A process group passed to
+    ``add_group`` is ended when this process is interrupted or dies, until it is passed to
+    ``remove_group``. A back end without a process group checks ``stopping`` periodically, and ends
+    the run when it is set. ``bounds`` limits how long the run may take and how much it may write.
+    ``held`` is closed when the run has been stored, or has failed. ``restart_clock`` is called if
+    the run begins later than this context was made; the run's wall time does not include what was
+    before. A back end appends to ``waited_s`` how long its bed waited for a processor, if the bed
+    ran here. A back end that decodes samples while the run goes on passes its decoder to
+    ``watch_samples`` periodically. A back end whose beds do not disturb each other calls
+    ``let_next_begin`` when its bed has ended, or soon will. Others do not call it; then the next
+    run begins when this one has been stored.
     """
 
     folder: Path
@@ -104,6 +107,7 @@ class RunContext:
     restart_clock: Callable[[], None] = lambda: None
     waited_s: list[float | None] = field(default_factory=list)
     watch_samples: Callable[[TcpDecoder], None] = lambda _decoder: None
+    let_next_begin: Callable[[], None] = lambda: None
 
     @property
     def console(self) -> Path:
@@ -146,6 +150,14 @@ class Traits:
     captures: frozenset[str] = frozenset()
 
 
+@dataclass(frozen=True)
+class Slot:
+    """A place for one bed, on ``cpu``. After ``leave`` another run may have it."""
+
+    cpu: int
+    leave: Callable[[], None] = lambda: None
+
+
 class Slots(Protocol):
     """Decides how many runs are under way at a time."""
 
@@ -153,8 +165,8 @@ class Slots(Protocol):
     def lanes(self) -> int:
         """The largest number ever. Each lane is a thread of the runner."""
 
-    def slot(self, stopping: threading.Event) -> contextlib.AbstractContextManager[int | None]:
-        """Wait for a place for one run, and yield the CPU for it; None once ``stopping`` is set.
+    def slot(self, stopping: threading.Event) -> contextlib.AbstractContextManager[Slot | None]:
+        """Wait for a place for one run, and yield it; None once ``stopping`` is set.
 
         Raises:
             MachineError: there will be no place any more.

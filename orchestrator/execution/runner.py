@@ -1,5 +1,8 @@
 """Runs a plan on a back end, several runs at a time; stores each run or marks it as failed.
 
+While a run is judged and stored, the bed of the next one is at work already, where the back end
+lets it. ``Slots`` count beds at work.
+
 Ctrl-C, SIGTERM and SIGHUP end the beds, mark their runs ``interrupted`` and remove all files. When
 this process is killed by SIGKILL, the crash reaper does the same.
 """
@@ -19,17 +22,17 @@ from pathlib import Path
 from types import FrameType
 from typing import Protocol
 
-from orchestrator import backends, fidelity
-from orchestrator.backends.contract import Backend, RunContext, Slots, Traits
+from orchestrator import fidelity
+from orchestrator.backends.contract import Backend, RunContext, Slot, Slots
 from orchestrator.compile import bounds
 from orchestrator.decode.decode import TcpDecoder
 from orchestrator.decode.output import believing_nothing, console_text, malformed
-from orchestrator.errors import CleanupError, OrchestratorError, RunError, StoreError, UsageError
-from orchestrator.execution import costing, judging
+from orchestrator.errors import CleanupError, OrchestratorError, RunError, StoreError
+from orchestrator.execution import costing, judging, refusals
 from orchestrator.execution.commit import git_commit
 from orchestrator.execution.crash_reaper import CrashReaper
 from orchestrator.execution.live_view import LiveView
-from orchestrator.execution.slots import LocalSlots
+from orchestrator.execution.slots import LocalSlots, RunOrder
 from orchestrator.files.temporary import (
     RUN_FOLDER,
     TemporaryFolder,
@@ -37,17 +40,14 @@ from orchestrator.files.temporary import (
     remove_with_retries,
 )
 from orchestrator.planning import captures
-from orchestrator.planning.network.network_cards import has_cards
 from orchestrator.planning.plan import Plan
 from orchestrator.planning.runspec import RunSpec
 from orchestrator.protocol import engines
-from orchestrator.protocol.reports.trace_records import WANTED
 from orchestrator.protocol.units import NS_PER_S
 from orchestrator.protocol.version import DIGEST_VERSION, LINK_MODEL
 from orchestrator.recording.model import Recording, Verdict
 from orchestrator.recording.trace import Trace
 from orchestrator.sandbox import orphans
-from orchestrator.units import listed
 from results.records.links import summarise_links
 from results.records.model import RunHead
 from results.schema.database import say_nothing
@@ -64,7 +64,8 @@ class RunOptions:
     """How to run a plan: where to store it, on what, and how many runs at a time.
 
     ``timeout_s`` limits the wall time of each run; the default depends on the run's estimate.
-    ``slots`` decides when runs begin; by default, up to ``jobs`` run at a time, with a CPU each.
+    ``slots`` decides when runs begin; by default, up to ``jobs`` beds are at work at a time, with a
+    CPU each.
     ``tell`` is called with what a migration of the store does. ``meanwhile`` is called once, in the
     main thread while the first beds run: there a command loads what it needs after the runs.
     ``keep`` returns what is stored of the trace of a run; it raises RunError to fail the run.
@@ -116,7 +117,8 @@ class _Session:
     observer: Observer
     folder: Path
     reaper: CrashReaper
-    stopping: threading.Event = field(default_factory=threading.Event)
+    stopping: threading.Event
+    order: RunOrder
     lock: threading.Lock = field(default_factory=threading.Lock)
     groups: set[int] = field(default_factory=set)
 
@@ -157,32 +159,16 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
         KeyboardInterrupt: on Ctrl-C, SIGTERM or SIGHUP, after cleaning up.
     """
     backend = options.backend
-    traits = backend.traits
-    if traits.most_jobs is not None and options.jobs > traits.most_jobs:
-        raise UsageError(
-            f"--jobs {options.jobs}: {traits.most_jobs} at most with the back end "
-            f"{backend.name}: {traits.jobs_reason}"
-        )
-    if not traits.follows_live_paths and any(run.network.live for run in plan.runs):
-        able = [name for name in backends.MODULES if backends.traits(name).follows_live_paths]
-        raise UsageError(
-            f"--backend {backend.name}: the topology live-path is a real network between lab hosts,"
-            f" and nothing to emulate: run it with --backend {' or '.join(able)}"
-        )
-    if not traits.emulates_network_cards and any(has_cards(run.network) for run in plan.runs):
-        able = [name for name in backends.MODULES if backends.traits(name).emulates_network_cards]
-        raise UsageError(
-            f"--backend {backend.name}: it emulates no network cards of hosts (`host`)\n"
-            f"  fix: give --backend {' or '.join(able)}, or leave out `host`"
-        )
-    _require_captures(backend.name, traits, plan)
+    refusals.require_able(plan, backend, options.jobs)
     with Store(options.db, options.tell):
         pass  # created or migrated now, so that an unusable store is reported before any run
     temporary = TemporaryFolder(RUN_FOLDER)
     orphans.end()
     # The crash reaper must be forked before any thread starts.
     reaper = CrashReaper(temporary.path, lambda: Store(options.db).close())
-    session = _Session(options, observer, temporary.path, reaper)
+    one_bed, stopping = options.slots is None and options.jobs == 1, threading.Event()
+    order = RunOrder(len(plan.runs), one_bed, stopping)
+    session = _Session(options, observer, temporary.path, reaper, stopping, order)
     try:
         with _signals_interrupt(), ThreadPoolExecutor(1) as beside:
             commit = beside.submit(git_commit)
@@ -192,21 +178,6 @@ def run_plan(plan: Plan, options: RunOptions, observer: Observer) -> list[str]:
         backend.close()
         temporary.remove()
         reaper.dismiss()
-
-
-def _require_captures(name: str, traits: Traits, plan: Plan) -> None:
-    """Raise UsageError where the runs are to have traces that the back end cannot make."""
-    asked = {kind for run in plan.runs if run.capture for kind in run.capture.kinds}
-    missing = [kind for kind in WANTED if kind in asked - traits.captures]
-    if not missing:
-        return
-    able = [each for each in backends.MODULES if backends.traits(each).captures >= asked]
-    fixes = ["leave out `capture` (--set capture=null)", f"give --backend {' or '.join(able)}"]
-    what = "capture is not possible with it"
-    if traits.captures:
-        what = f"it captures no {' and no '.join(missing)}, only {listed(sorted(traits.captures))}"
-        fixes.insert(0, f"give `capture.trace: [{', '.join(sorted(traits.captures))}]`")
-    raise UsageError(f"--backend {name}: {what}\n  fix: {', or '.join(fixes)}")
 
 
 def _run_all(plan: Plan, session: _Session, commit: Future[str | None]) -> list[str]:
@@ -253,13 +224,15 @@ def _run_guarded(
     Runs that have begun when the crash reaper is killed are completed. Whatever killed it, a user
     or the kernel short of memory, may kill the controller next. So no other run starts.
     """
-    with slots.slot(session.stopping) as cpu:
-        if cpu is None or session.reaper.lost:
+    with session.order.running(index), contextlib.ExitStack() as held:
+        with session.order.beginning(index):
+            slot = held.enter_context(slots.slot(session.stopping))
+        if slot is None or session.reaper.lost:
             return None
-        return _run_one(index, spec, head, session, cpu)
+        return _run_one(index, spec, head, session, slot)
 
 
-def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session, cpu: int) -> str:
+def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session, slot: Slot) -> str:
     """Execute and store one run; return its id. Called in a thread of its own."""
     options = session.options
     began = time.monotonic()
@@ -283,8 +256,8 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session, cpu
             live.take(tcp)
 
         context = RunContext(
-            folder, cpu, session.add_group, session.remove_group, session.stopping, limits, held,
-            restart_clock, watch_samples=watch_samples,
+            folder, slot.cpu, session.add_group, session.remove_group, session.stopping, limits,
+            held, restart_clock, watch_samples=watch_samples, let_next_begin=slot.leave,
         )  # fmt: skip
         live = held.enter_context(LiveView(options.db, run_id, spec, context.output))
         try:
@@ -295,8 +268,11 @@ def _run_one(index: int, spec: RunSpec, head: _HeadMaker, session: _Session, cpu
             if context.waited_s:
                 recording.provenance["cost"] = costing.recorded(spec, context.waited_s[-1])
             report("storing", spec.duration_s)
-            verdict = _finish(store, run_id, spec, recording, time.monotonic() - began)
+            wall_s = time.monotonic() - began
+            session.order.await_earlier(index)
+            verdict = _finish(store, run_id, spec, recording, wall_s)
         except BaseException as error:
+            session.order.await_earlier(index)
             _mark(store, run_id, error, context, session)
             report("interrupted" if session.stopping.is_set() else "failed", 0.0)
             if session.stopping.is_set() or isinstance(error, RunError):

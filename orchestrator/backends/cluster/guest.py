@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from guest.build import GuestKernel
 from orchestrator.backends.cluster import wire
 from orchestrator.backends.cluster.wire import Order, OrderResult
-from orchestrator.backends.contract import Report, RunContext, Traits
+from orchestrator.backends.contract import Report, RunContext, Slot, Traits
 from orchestrator.backends.guest import TRAITS, Guest
 from orchestrator.backends.remote import archive
 from orchestrator.decode.assemble import assemble, decoder
@@ -78,7 +78,7 @@ class ClusterGuest:
         self.cluster.examine(self.unconfined)
 
     @contextlib.contextmanager
-    def slot(self, stopping: threading.Event) -> Iterator[int | None]:
+    def slot(self, stopping: threading.Event) -> Iterator[Slot | None]:
         """Wait until the workers have room for another run. The yielded CPU means nothing here.
 
         A few more runs than the workers have threads are under way, so that none waits for an
@@ -89,7 +89,7 @@ class ClusterGuest:
                 yield None
                 return
         try:
-            yield 0
+            yield Slot(0)
         finally:
             with self._lock:
                 self._taken -= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +26,13 @@ from orchestrator.backends.guest import stubs
 from orchestrator.backends.guest.boot import GuestBoot, command_of, run_guest
 from orchestrator.backends.guest.examination import examine
 from orchestrator.backends.guest.features import require_features, without_absent
-from orchestrator.backends.guest.memory import boot_memory_bytes, memory_bytes, require_memory
+from orchestrator.backends.guest.memory import (
+    boot_memory_bytes,
+    fits,
+    memory_bytes,
+    require_memory,
+)
+from orchestrator.backends.guest.next_start import NextStart
 from orchestrator.backends.modules import ModuleBuilds, boot_parameters, provide
 from orchestrator.compile.testbed_spec import bed_spec
 from orchestrator.decode.assemble import Machine, ProvidedModule, assemble, decoder
@@ -57,7 +64,8 @@ end. That took 3 minutes for a thousand pairs of hosts on a busy machine."""
 class Guest:
     """The back end ``guest``: a guest for each run, several at a time, each on a CPU of its own.
 
-    ``jobs`` is the largest number of guests at a time; together they must fit into the memory.
+    ``jobs`` is the largest number of guests at a time; together they must fit into the memory. With
+    a CPU and memory for one more, the next guest boots while the traffic of another one ends.
     Tests break the bed on purpose with ``hook``. ``kernel`` is that of runs that name none;
     ``kernels`` has those of others. ``modules`` are those built beside each kernel, by its key.
     """
@@ -71,10 +79,13 @@ class Guest:
     modules: dict[str, ModuleBuilds] = field(default_factory=dict, init=False)
     name: str = field(default="guest", init=False)
     traits: Traits = field(default=TRAITS, init=False)
+    _boots_ahead: bool = field(default=False, init=False)
 
     def prepare(self, plan: Plan) -> None:
         """Check that guests can be confined and fit into memory; build the plan's modules."""
         require_memory(plan.runs, self.jobs)
+        spare_cpu = len(os.sched_getaffinity(0)) > self.jobs
+        self._boots_ahead = spare_cpu and fits(plan.runs, self.jobs + 1)
         stubs.require_valid_switch()
         with ThreadPoolExecutor(1) as beside:
             code = beside.submit(bed_bundle.prepare)
@@ -107,14 +118,18 @@ class Guest:
         paths, provided = self.write_input(spec, context.folder)
         command = command_of(boot, paths)
         tcp = decoder(spec, context.output)
+        next_start = NextStart(spec.duration_s, context.let_next_begin)
 
         def report_progress(phase: str, simulated_s: float) -> None:
+            if self._boots_ahead:
+                next_start.update(phase, simulated_s)
             with believing_nothing():
                 tcp.advance()
             context.watch_samples(tcp)
             report(phase, simulated_s)
 
         run_guest(boot, command, paths, context, report_progress)
+        context.let_next_begin()
         return assemble(spec, context.output, context.console, tcp, provided, self.machine(spec))
 
     def boot(self, spec: RunSpec) -> GuestBoot:

@@ -40,17 +40,25 @@ def require_memory(runs: Sequence[RunSpec], jobs: int) -> None:
 
     A guest takes memory when it first uses it, and is killed when none is left.
     """
-    largest = sorted(map(boot_memory_bytes, runs), reverse=True)[:jobs]
-    needed, available = sum(largest), available_bytes()
+    guests, needed, available = min(jobs, len(runs)), _needed_bytes(runs, jobs), available_bytes()
     if needed <= available:
         return
-    several = f"{len(largest)} guests at a time" if len(largest) > 1 else "the guest"
-    fewer = "fewer --jobs, " if len(largest) > 1 else ""
+    several = f"{guests} guests at a time" if guests > 1 else "the guest"
+    fewer = "fewer --jobs, " if guests > 1 else ""
     raise MachineError(
         f"{several} may need {needed / 2**30:.1f} GiB of memory for what is in flight and queued, "
         f"and {available / 2**30:.1f} GiB is available",
         f"free memory, or request less: {fewer}smaller queues, a lower rate or shorter delays",
     )
+
+
+def fits(runs: Sequence[RunSpec], guests: int) -> bool:
+    """Whether so many of the runs' guests at a time fit into the available memory."""
+    return _needed_bytes(runs, guests) <= available_bytes()
+
+
+def _needed_bytes(runs: Sequence[RunSpec], guests: int) -> int:
+    return sum(sorted(map(boot_memory_bytes, runs), reverse=True)[:guests])
 
 
 def available_bytes() -> int:

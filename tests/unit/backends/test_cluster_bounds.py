@@ -115,8 +115,8 @@ def test_a_stopped_plan_begins_no_run(tmp_path: Path, monkeypatch: pytest.Monkey
     backend = spread(Played(-1), tmp_path, monkeypatch)
     stopping = threading.Event()
     threading.Timer(0.1, stopping.set).start()
-    with backend.slot(stopping) as cpu:
-        assert cpu is None
+    with backend.slot(stopping) as slot:
+        assert slot is None
 
 
 @pytest.mark.slow
