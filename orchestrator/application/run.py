@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from orchestrator.application import (
-    crate_runs,
     experiments,
     repeating,
     scenario_figures,
@@ -154,6 +153,8 @@ def run_crate(path: Path, resume: bool, settings: RunSettings, listener: Listene
     Raises:
         CrateError: it is malformed, or has another kernel or link model.
     """
+    from orchestrator.application import crate_runs  # slow to import, and few runs need it
+
     planned = crate_runs.plan_crate(path, settings.backend)
     ids = make_runs(planned.plan, resume, settings, listener, planned.require_kernel)
     with Store.open_read_only(settings.db) as store:
