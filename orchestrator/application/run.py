@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator import backends
 from orchestrator.application import (
     experiments,
     repeating,
@@ -61,15 +62,16 @@ def run_scenarios(
         ScenarioError: a file is not valid, or a figure of it can never be drawn.
         UsageError: a file is named twice, or has no reduced form.
     """
-    loaded = suite.load_all(request.files, request.overrides, request.reduced)
-    figures = [figure for scenario in loaded for figure in scenario.scenario.figures]
-    scenario_figures.prepare(figures, request.folder)
-    several = len(loaded) > 1
+    with backends.beginning(settings.backend, settings.unconfined):
+        loaded = suite.load_all(request.files, request.overrides, request.reduced)
+        figures = [figure for scenario in loaded for figure in scenario.scenario.figures]
+        scenario_figures.prepare(figures, request.folder)
+        several = len(loaded) > 1
 
-    def run(one: LoadedScenario) -> SuiteResult:
-        return _run_scenario(one, request, settings, listener, several)
+        def run(one: LoadedScenario) -> SuiteResult:
+            return _run_scenario(one, request, settings, listener, several)
 
-    return suite.run_all(loaded, run, listener) if several else run(loaded[0])
+        return suite.run_all(loaded, run, listener) if several else run(loaded[0])
 
 
 def _run_scenario(
