@@ -14,7 +14,6 @@ from pathlib import Path
 
 from guest import cache, git_source, pinned
 from guest.choice import DEFAULT, KernelChoice
-from guest.download import download
 from guest.patch_series import Series, series_of, series_of_makefile
 from orchestrator.errors import MachineError
 
@@ -203,6 +202,8 @@ class _ProgressLines:
 
 def main() -> int:
     """Download the source unless one is at hand; return the exit status."""
+    from guest.download import download  # HTTP and TLS are slow to import, and runs need neither
+
     try:
         if available() is None:
             download(_ProgressLines())

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from orchestrator import backends
 from orchestrator.application import (
-    crate_runs,
     experiments,
     repeating,
     scenario_figures,
@@ -62,15 +62,16 @@ def run_scenarios(
         ScenarioError: a file is not valid, or a figure of it can never be drawn.
         UsageError: a file is named twice, or has no reduced form.
     """
-    loaded = suite.load_all(request.files, request.overrides, request.reduced)
-    figures = [figure for scenario in loaded for figure in scenario.scenario.figures]
-    scenario_figures.prepare(figures, request.folder)
-    several = len(loaded) > 1
+    with backends.beginning(settings.backend, settings.unconfined):
+        loaded = suite.load_all(request.files, request.overrides, request.reduced)
+        figures = [figure for scenario in loaded for figure in scenario.scenario.figures]
+        scenario_figures.prepare(figures, request.folder)
+        several = len(loaded) > 1
 
-    def run(one: LoadedScenario) -> SuiteResult:
-        return _run_scenario(one, request, settings, listener, several)
+        def run(one: LoadedScenario) -> SuiteResult:
+            return _run_scenario(one, request, settings, listener, several)
 
-    return suite.run_all(loaded, run, listener) if several else run(loaded[0])
+        return suite.run_all(loaded, run, listener) if several else run(loaded[0])
 
 
 def _run_scenario(
@@ -154,6 +155,8 @@ def run_crate(path: Path, resume: bool, settings: RunSettings, listener: Listene
     Raises:
         CrateError: it is malformed, or has another kernel or link model.
     """
+    from orchestrator.application import crate_runs  # slow to import, and few runs need it
+
     planned = crate_runs.plan_crate(path, settings.backend)
     ids = make_runs(planned.plan, resume, settings, listener, planned.require_kernel)
     with Store.open_read_only(settings.db) as store:

@@ -6,6 +6,7 @@ A back end is one file or folder of this package, named in ``MODULES``.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 from typing import TYPE_CHECKING
 
@@ -22,7 +23,8 @@ MODULES = {
 }
 """The module of each back end by its name, which --backend takes.
 
-A module has ``TRAITS``, ``make(options)`` and ``examine()``; see ``contract.py``.
+A module has ``TRAITS``, ``make(options)`` and ``examine()``; see ``contract.py``. It may have
+``beginning(unconfined)``.
 """
 
 DEFAULT = "guest"
@@ -46,6 +48,22 @@ def make(name: str, options: BackendOptions) -> Backend:
     require_known(name)
     made: Backend = importlib.import_module(MODULES[name]).make(options)
     return made
+
+
+def beginning(name: str, unconfined: bool) -> contextlib.AbstractContextManager[None]:
+    """Return a context in which what a back end waits for has begun, before it is made.
+
+    ``unconfined`` is as in ``BackendOptions``.
+
+    Raises:
+        UsageError: there is no back end of that name.
+    """
+    require_known(name)
+    module = importlib.import_module(MODULES[name])
+    if not hasattr(module, "beginning"):
+        return contextlib.nullcontext()
+    begun: contextlib.AbstractContextManager[None] = module.beginning(unconfined)
+    return begun
 
 
 def traits(name: str) -> Traits:

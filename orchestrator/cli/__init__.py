@@ -36,7 +36,8 @@ from orchestrator.execution.commit import git_commit
 INTERRUPTED = 130
 OBJECTS_BETWEEN_COLLECTIONS = 50_000
 """New objects between two searches for garbage. Imports make many objects and hardly any garbage,
-and with Python's 700 a sixth of their time goes into the searches."""
+and with Python's 700 a sixth of their time goes into the searches. While a command is imported,
+there is none."""
 ENDINGS = (signal.SIGTERM, signal.SIGHUP)
 
 
@@ -56,7 +57,12 @@ class Commands(click.Group):
         """Return the command of that name, or None."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        command = importlib.import_module(f"{__name__}.{cmd_name}").command
+        gc.disable()
+        try:
+            command = importlib.import_module(f"{__name__}.{cmd_name}").command
+        finally:
+            gc.freeze()  # what was imported stays, so no search looks at it
+            gc.enable()
         assert isinstance(command, click.Command)
         return command
 
@@ -204,4 +210,7 @@ def main() -> NoReturn:
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     # numpy's library for matrices would start a thread for each CPU. Nothing here is large enough.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # pydantic would look through all installed packages for plug-ins, which this program has none
+    # of, and which could change what it accepts.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     commands.main(prog_name="orchestrator")

@@ -22,7 +22,7 @@ from orchestrator.cli.render import junit as junit_report
 from orchestrator.cli.render.run_events import RunEvents
 from orchestrator.errors import OutputError, UsageError
 from results import DEFAULT_DB
-from results.crate.crate_reading import is_crate
+from results.crate.recognition import is_crate
 from results.runs.model import RunResult
 
 DETAILED_RUNS = 4

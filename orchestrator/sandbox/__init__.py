@@ -19,13 +19,12 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from orchestrator.errors import MachineError
-from orchestrator.sandbox import access, boundary, cgroup, identity, syscalls, view
+from orchestrator.sandbox import access, boundary, cgroup, identity, syscalls, trial, view
 from orchestrator.sandbox import limits as limited
 from orchestrator.sandbox.access import ReachablePaths
 from orchestrator.sandbox.boundary import Boundary, open_boundary
@@ -42,7 +41,6 @@ KERNEL, BED, MODULES, INPUT, OUTPUT = (
 COPIES = "copies"
 _BESIDE_MEMORY_BYTES = 16 * MIB
 """Room in /dev/shm for small files beside the guest's memory."""
-_TRY_TIMEOUT_S = 20
 
 
 @dataclass(frozen=True)
@@ -169,39 +167,15 @@ def describe_confinement() -> str:
 
 
 def require_confinement() -> None:
-    """Raise MachineError, with the fix, unless this user can be confined here."""
-    fix = "; or run with --unconfined, which is recorded with the run"
+    """Raise MachineError, with the fix, unless this user can be confined here.
+
+    A trial that ``trial.begun()`` has begun answers once. Any other call tries anew.
+    """
     if shutil.which("bwrap") is None:
         raise MachineError(
             "bubblewrap is not installed: the guest cannot be confined",
-            "apt-get install bubblewrap" + fix,
+            "apt-get install bubblewrap" + trial.OR_UNCONFINED,
         )
     syscalls.program()
-    try:
-        with (
-            identity.allocate() as user,
-            open_boundary(
-                (), view.base_command(), limited.of_build(), user, ("/dev",), {}, False
-            ) as opened,
-        ):
-            tried = subprocess.run(
-                opened.command(["/bin/true"]),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=_TRY_TIMEOUT_S,
-                cwd="/",
-                preexec_fn=opened.enter,
-                **opened.options(),
-            )
-    except subprocess.TimeoutExpired:
-        raise MachineError(
-            f"bubblewrap did not end within {_TRY_TIMEOUT_S} s", "run `bwrap true` by hand" + fix
-        ) from None
-    if tried.returncode:
-        reason = tried.stderr.strip() or f"exit status {tried.returncode}"
-        raise MachineError(
-            f"bubblewrap cannot confine the guest: {reason}",
-            "sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000" + fix,
-        )
+    with trial.current() as tried:
+        tried.require()

@@ -21,6 +21,8 @@ Variant = dict[str, Any]
 class ResponseModel(BaseModel):
     """A JSON object. New keys may come, those that are here stay."""
 
+    model_config = ConfigDict(defer_build=True)  # a command writes few of these documents
+
     def document(self) -> dict[str, Any]:
         """Return the JSON object, without the keys that only some documents have.
 

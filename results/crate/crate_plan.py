@@ -29,7 +29,7 @@ Name = Annotated[str, Field(min_length=1, max_length=1000)]
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, defer_build=True)
 
 
 class PlannedFile(_Strict):

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -57,23 +55,6 @@ class Crate:
     def files_of(self, run: CrateRun) -> dict[str, bytes]:
         """Return the files that the scenario of a run names, by their places."""
         return {place: self.contents[file.path] for place, file in run.files.items()}
-
-
-def is_crate(path: Path) -> bool:
-    """Tell whether an argument means a crate: a folder or a ZIP archive, and no scenario file."""
-    try:
-        status = path.stat()
-        if stat.S_ISDIR(status.st_mode):
-            return True
-        if not stat.S_ISREG(status.st_mode):
-            return False
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except (OSError, ValueError):
-        return False
-    try:
-        return path.suffix == ".zip" or os.read(handle, 4) in (b"PK\3\4", b"PK\5\6")
-    finally:
-        os.close(handle)
 
 
 def read_crate(path: Path) -> Crate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -44,8 +45,9 @@ from orchestrator.protocol import engines
 from orchestrator.protocol.reports.trace_records import WANTED
 from orchestrator.protocol.specification import TestbedSpec
 from orchestrator.recording.model import Recording
+from orchestrator.sandbox import trial
 
-__all__ = ("TRAITS", "Guest", "examine", "make")
+__all__ = ("TRAITS", "Guest", "beginning", "examine", "make")
 
 TRAITS = Traits(
     reproducible=True,
@@ -180,6 +182,11 @@ class Guest:
 
     def close(self) -> None:
         """Do nothing: guests end with their runs."""
+
+
+def beginning(unconfined: bool) -> contextlib.AbstractContextManager[None]:
+    """Return a context in which it is tried whether guests can be confined, for ``prepare()``."""
+    return contextlib.nullcontext() if unconfined else trial.begun()
 
 
 def make(options: BackendOptions) -> Guest:
