@@ -10,6 +10,7 @@ from orchestrator.backends.guest import memory
 from orchestrator.backends.guest.memory import (
     available_bytes,
     boot_memory_bytes,
+    fits,
     memory_bytes,
     require_memory,
 )
@@ -46,6 +47,14 @@ def test_the_largest_guests_that_run_at_a_time_must_fit(
         require_memory(planned, jobs)
     assert ("fewer --jobs" in caught.value.fix) == (jobs > 1)
     assert caught.value.exit_status == 4
+
+
+def test_a_further_guest_boots_ahead_only_where_it_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    planned = runs()
+    needed = sum(memory_bytes(planned[number]) for number in (1, 2))
+    monkeypatch.setattr(memory, "available_bytes", lambda: needed)
+    assert fits(planned, 2)
+    assert not fits(planned, 3)
 
 
 def test_a_guest_of_many_hosts_has_memory_for_them_that_its_run_does_not_see() -> None:
