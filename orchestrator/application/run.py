@@ -155,9 +155,9 @@ def run_crate(path: Path, resume: bool, settings: RunSettings, listener: Listene
     Raises:
         CrateError: it is malformed, or has another kernel or link model.
     """
-    from orchestrator.application import crate_runs  # slow to import, and few runs need it
+    from orchestrator.application.crate_runs import plan_crate  # slow to import, rarely needed
 
-    planned = crate_runs.plan_crate(path, settings.backend)
+    planned = plan_crate(path, settings.backend)
     ids = make_runs(planned.plan, resume, settings, listener, planned.require_kernel)
     with Store.open_read_only(settings.db) as store:
         runs = result.of_ids(store, ids)

@@ -12,7 +12,7 @@ import ast
 import contextlib
 import difflib
 import functools
-import gc
+import gc as collector  # there is a command gc, too
 import importlib
 import os
 import pkgutil
@@ -57,12 +57,12 @@ class Commands(click.Group):
         """Return the command of that name, or None."""
         if cmd_name not in self.list_commands(ctx):
             return None
-        gc.disable()
+        collector.disable()
         try:
             command = importlib.import_module(f"{__name__}.{cmd_name}").command
         finally:
-            gc.freeze()  # what was imported stays, so no search looks at it
-            gc.enable()
+            collector.freeze()  # what was imported stays, so no search looks at it
+            collector.enable()
         assert isinstance(command, click.Command)
         return command
 
@@ -207,7 +207,7 @@ def main() -> NoReturn:
     """Run the command line of this process."""
     _streams.prepare()
     os.umask(os.umask(0o777) & ~0o700)  # this process needs its own files
-    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
+    collector.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     # numpy's library for matrices would start a thread for each CPU. Nothing here is large enough.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # pydantic would look through all installed packages for plug-ins, which this program has none

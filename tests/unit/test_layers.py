@@ -155,6 +155,8 @@ HEAVY = {"IPython", "matplotlib", "networkx", "pyarrow", "rich", "scipy", "weasy
 """Libraries that a function may import, because most calls of the program need them not."""
 
 HEAVY_MODULES = {
+    "guest.download",  # imports HTTP and TLS
+    "orchestrator.application.crate_runs",  # imports what crates are written with
     "orchestrator.backends.cluster.connection",  # imports Dask
     "web.api.document",  # makes the models of all answers
 }
